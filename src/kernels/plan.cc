@@ -1,0 +1,101 @@
+#include "kernels/plan.h"
+
+#include <fmt/format.h>
+
+namespace bascule {
+namespace {
+
+template <int Rank>
+std::string extents(const std::array<int64_t, Rank>& extent) {
+  std::string text = "[";
+  for (int i = 0; i < Rank; ++i) text += fmt::format("{}{}", i ? ", " : "", extent[i]);
+  return text + "]";
+}
+
+// Extents with the token count left open.
+template <size_t Rank>
+std::string per_token(std::array<int64_t, Rank> extent) {
+  std::string text = "[n";
+  for (size_t i = 1; i < Rank; ++i) text += fmt::format(", {}", extent[i]);
+  return text + "]";
+}
+
+}  // namespace
+
+std::string_view name(Origin origin) {
+  switch (origin) {
+    case Origin::kDefault:
+      return "default";
+    case Origin::kForced:
+      return "forced";
+    case Origin::kReference:
+      return "reference";
+  }
+  return "unknown";
+}
+
+template <>
+std::string shape_text(const Embed& op) {
+  return fmt::format("{} {}", extents<2>(op.table.extent), name(op.table.dtype));
+}
+template <>
+std::string shape_text(const RmsNorm& op) {
+  return fmt::format("{} to {}", per_token(op.x.extent), name(op.y.dtype));
+}
+template <>
+std::string shape_text(const LayerNorm& op) {
+  return per_token(op.x.extent);
+}
+template <>
+std::string shape_text(const RopeTable& op) {
+  return per_token(op.cos.extent);
+}
+template <>
+std::string shape_text(const Rope& op) {
+  return fmt::format("{} {}", per_token(op.x.extent), op.interleaved ? "pairs" : "halves");
+}
+template <>
+std::string shape_text(const MatMul& op) {
+  return fmt::format("x {} {} · w {} {}", per_token(op.x.extent), name(op.x.dtype),
+                     extents<2>(op.weight.extent), name(op.weight.dtype));
+}
+template <>
+std::string shape_text(const Route& op) {
+  return fmt::format("{} to {}", per_token(op.logits.extent), op.n_active);
+}
+template <>
+std::string shape_text(const GroupSlots& op) {
+  return fmt::format("{} of {} experts", per_token(op.experts.extent), op.begin.extent[0] - 1);
+}
+template <>
+std::string shape_text(const ExpertUp& op) {
+  if (op.experts.empty()) return "no experts here";
+  return fmt::format("{} x {} · 2 w {} {}", op.experts.size(), per_token(op.x.extent),
+                     extents<2>(op.experts[0].gate.extent), name(op.experts[0].gate.dtype));
+}
+template <>
+std::string shape_text(const ExpertDown& op) {
+  if (op.experts.empty()) return "no experts here";
+  return fmt::format("{} x {} · w {} {}", op.experts.size(), per_token(op.act.extent),
+                     extents<2>(op.experts[0].down.extent), name(op.experts[0].down.dtype));
+}
+template <>
+std::string shape_text(const CombineSlots& op) {
+  return fmt::format("{} of {} slots", per_token(op.h.extent), op.weights.extent[1]);
+}
+template <>
+std::string shape_text(const SparseMla& op) {
+  return fmt::format("q {} · {} keys of {} {}", per_token(op.q.extent), op.selected.extent[1],
+                     op.cache.width, name(op.cache.dtype));
+}
+template <>
+std::string shape_text(const SelectKeys& op) {
+  return fmt::format("q {} · {} keys of {} {}, top {}", per_token(op.q.extent), op.max_context,
+                     op.keys.width, name(op.keys.dtype), op.selected.extent[1]);
+}
+template <>
+std::string shape_text(const CacheWrite& op) {
+  return fmt::format("{} to {}", per_token(op.x.extent), name(op.cache.dtype));
+}
+
+}  // namespace bascule
