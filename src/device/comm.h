@@ -19,16 +19,16 @@ class Comm {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // `all` is [n_rows, n_columns], the same shape everywhere; rank r has filled columns
-  // [first[r], first[r + 1]). Afterwards every rank has every column. first: [size + 1].
-  virtual void gather_columns(View<float, 2> all, std::span<const int64_t> first) = 0;
+  // `all` is [n_rows, row bytes], the same shape everywhere; rank r has filled the bytes
+  // [first[r], first[r + 1]) of each row. Afterwards every rank has whole rows. first: [size + 1].
+  virtual void gather_columns(View<std::byte, 2> all, std::span<const int64_t> first) = 0;
 
-  // `all` is [n_rows, row_bytes]; rank r has filled rows [first[r], first[r + 1]). Afterwards every
+  // `all` is [n_rows, row bytes]; rank r has filled rows [first[r], first[r + 1]). Afterwards every
   // rank has every row. first: [size + 1].
   virtual void gather_rows(View<std::byte, 2> all, std::span<const int64_t> first) = 0;
 
-  // rows[i] is filled on rank owner[i] (the same table everywhere). Afterwards this rank has rows
-  // [begin, end) too. Ranges of ranks may overlap.
+  // rows[i] is filled on rank owner[i]; -1: nobody is asked for it. Afterwards this rank has rows
+  // [begin, end). All ranks agree on the owners of the rows they ask for; ranges may overlap.
   virtual void collect_rows(View<float, 2> rows, View<const int32_t, 1> owner, int64_t begin,
                             int64_t end) = 0;
 };

@@ -22,14 +22,13 @@ class LocalComm final : public Comm {
   int rank() const override { return rank_; }
   int size() const override { return int(group_->buffers.size()); }
 
-  void gather_columns(View<float, 2> all, std::span<const int64_t> first) override {
+  void gather_columns(View<std::byte, 2> all, std::span<const int64_t> first) override {
     BASCULE_CHECK_EQ(int(first.size()), size() + 1);
     exchange(all.data, [&](int peer, const void* buffer) {
-      const auto theirs = static_cast<const float*>(buffer);
-      const auto width = size_t(first[peer + 1] - first[peer]) * sizeof(float);
+      const int64_t width = first[peer + 1] - first[peer];
       for (int64_t row = 0; row < all.extent[0] && width > 0; ++row) {
         const int64_t at = row * all.stride[0] + first[peer];
-        std::memcpy(all.data + at, theirs + at, width);
+        std::memcpy(all.data + at, static_cast<const std::byte*>(buffer) + at, size_t(width));
       }
     });
   }

@@ -41,6 +41,13 @@ struct Tensor {
     t.extent[0] = count;
     return t;
   }
+  // [first, first + count) of the innermost axis.
+  Tensor columns(int64_t first, int64_t count) const {
+    Tensor t = *this;
+    t.data = static_cast<char*>(data) + first * stride[Rank - 1] * size_bytes(dtype);
+    t.extent[Rank - 1] = count;
+    return t;
+  }
   int64_t size() const {
     int64_t n = 1;
     for (const int64_t e : extent) n *= e;
