@@ -52,13 +52,12 @@ class Checkpoint {
  private:
   struct State;
   explicit Checkpoint(std::unique_ptr<State> state);
+  Status add_file(const std::string& name);
   std::unique_ptr<State> state_;
 };
 
-// MODEL as people write it: a folder, or a Hub id ("zai-org/GLM-5.2", with "@revision" if wanted)
-// found in the local Hub cache ($HF_HUB_CACHE, else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/
-// hub, else ~/.cache/huggingface/hub). Nothing is downloaded: the error says the command that
-// would.
-Result<std::filesystem::path> find_model_folder(std::string_view model);
+// Weight files that the folder's index, or the numbers in its shards' names, call for and that are
+// not there. Fails where nothing says which files are the model.
+Result<std::vector<std::string>> missing_weight_files(const std::filesystem::path& folder);
 
 }  // namespace bascule

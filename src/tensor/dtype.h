@@ -13,12 +13,18 @@ enum class Dtype : uint8_t {
   kF16,
   kF8E4m3,  // OCP e4m3fn
   kF8E5m2,
+  kF8E8m0,  // a power of two: scales
   kI64,
   kI32,
   kI16,
   kI8,
   kU8,
   kBool,
+  // Seen in files, used by no weight:
+  kF64,
+  kU64,
+  kU32,
+  kU16,
 };
 
 // Bytes of one element; every type here is whole bytes (block formats store their codes as kU8).

@@ -39,8 +39,8 @@ TEST(View, SlicesRowsAndColumns) {
 }
 
 TEST(Dtype, NamesRoundTrip) {
-  for (const char* n :
-       {"F32", "BF16", "F16", "F8_E4M3", "F8_E5M2", "I64", "I32", "I16", "I8", "U8", "BOOL"})
+  for (const char* n : {"F32", "BF16", "F16", "F8_E4M3", "F8_E5M2", "F8_E8M0", "I64", "I32", "I16",
+                        "I8", "U8", "BOOL", "F64", "U64", "U32", "U16"})
     EXPECT_EQ(name(*dtype_from_name(n)), n);
   EXPECT_FALSE(dtype_from_name("F99").has_value());
 }
