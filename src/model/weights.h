@@ -71,7 +71,20 @@ struct ModelWeights {
   std::vector<LayerWeights> layers;
   bool has_draft = false;
   DraftWeights draft;
+  std::vector<std::string> notices;  // what a person should know: tensors skipped, no draft layer
 };
+
+// What a checkpoint of this configuration must hold, in the order of the forward pass; with the
+// draft layer where the configuration has one. For sizes before anything is loaded.
+struct ExpectedTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::string_view part;   // as TensorReport's
+  bool keeps_f32 = false;  // the router's bias: 16 bits would change which experts are chosen
+
+  int64_t n_elements() const;
+};
+std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config);
 
 // One tensor of the checkpoint, or one that should be there, and what became of it.
 struct TensorReport {
@@ -93,7 +106,8 @@ struct WeightsReport {
   int64_t n_errors = 0;
 };
 
-// Accounts for every tensor of the checkpoint without reading weights. Never fails for what the
+// Accounts for every tensor of the checkpoint from the headers alone (but a stored head that the
+// configuration ties to the embedding is compared with it). Never fails for what the
 // tensors are: faults are rows of the report.
 WeightsReport account(const Checkpoint& checkpoint, const ModelConfig& config);
 
