@@ -1,0 +1,299 @@
+// make_random_model FOLDER [--config FILE] [--seed N] [--std X] [--shard-mb N]
+//
+// Writes a checkpoint with random bf16 weights in the shape of a config.json, for work on speed and
+// memory; the default is a glm_moe_dsa model of 1.04 B parameters. The same seed gives the same
+// bytes. Matrices are normal; norms lie near 1; the router's F32 bias is like a trained one's (a
+// common level, differences far below it), so that rounding it to bf16 would show.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/atomic_file.h"
+#include "format/safetensors.h"
+#include "model/config.h"
+#include "model/weights.h"
+#include "tensor/bf16.h"
+
+namespace bascule {
+namespace {
+
+// 12 layers, the first dense; indexers on five of them by GLM-5.2's rule.
+constexpr std::string_view kDefaultConfig = R"({
+  "architectures": ["GlmMoeDsaForCausalLM"],
+  "model_type": "glm_moe_dsa",
+  "dtype": "bfloat16",
+  "vocab_size": 32768,
+  "hidden_size": 1024,
+  "num_hidden_layers": 12,
+  "max_position_embeddings": 65536,
+  "rms_norm_eps": 1e-05,
+  "num_attention_heads": 16,
+  "num_key_value_heads": 16,
+  "q_lora_rank": 768,
+  "kv_lora_rank": 512,
+  "qk_nope_head_dim": 128,
+  "qk_rope_head_dim": 64,
+  "qk_head_dim": 192,
+  "v_head_dim": 128,
+  "attention_bias": false,
+  "rope_parameters": {"rope_theta": 8000000, "rope_type": "default"},
+  "rope_interleave": true,
+  "index_n_heads": 16,
+  "index_head_dim": 128,
+  "index_topk": 2048,
+  "index_topk_freq": 4,
+  "index_skip_topk_offset": 3,
+  "indexer_rope_interleave": true,
+  "intermediate_size": 4096,
+  "moe_intermediate_size": 768,
+  "n_routed_experts": 32,
+  "num_experts_per_tok": 4,
+  "n_shared_experts": 1,
+  "first_k_dense_replace": 1,
+  "moe_layer_freq": 1,
+  "n_group": 1,
+  "topk_group": 1,
+  "scoring_func": "sigmoid",
+  "topk_method": "noaux_tc",
+  "norm_topk_prob": true,
+  "routed_scaling_factor": 2.5,
+  "hidden_act": "silu",
+  "tie_word_embeddings": false,
+  "eos_token_id": [1],
+  "pad_token_id": 0
+}
+)";
+
+// Steele, Lea and Flood 2014: a counter, mixed.
+class SplitMix {
+ public:
+  explicit SplitMix(uint64_t seed) : state_(seed) {}
+  uint64_t next() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// The normal distribution cut into 65,536 equally likely values, so that a weight is one look-up by
+// 16 random bits.
+class NormalTable {
+ public:
+  NormalTable() {
+    double low = -6;  // quantiles rise: each search begins at the last one
+    for (int i = 0; i < kSize; ++i) {
+      const double p = (i + 0.5) / kSize;
+      double high = 6;
+      while (high - low > 1e-9) {
+        const double middle = (low + high) / 2;
+        (0.5 * std::erfc(-middle / std::sqrt(2.0)) < p ? low : high) = middle;
+      }
+      quantiles_.push_back(static_cast<float>(low));
+    }
+  }
+
+  // mean + std times each quantile, as bf16 bits.
+  std::vector<uint16_t> bf16_values(float mean, float std) const {
+    std::vector<uint16_t> bits;
+    for (const float q : quantiles_) bits.push_back(to_bf16(mean + std * q).bits);
+    return bits;
+  }
+  float at(uint64_t random) const { return quantiles_[random % kSize]; }
+
+ private:
+  static constexpr int kSize = 1 << 16;
+  std::vector<float> quantiles_;
+};
+
+uint64_t hash(std::string_view text) {  // FNV-1a
+  uint64_t h = 0xcbf29ce484222325;
+  for (const char c : text) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return h;
+}
+
+struct Options {
+  std::filesystem::path folder;
+  std::string config{kDefaultConfig};
+  uint64_t seed = 1;
+  float std = 0.02f;
+  int64_t shard_bytes = int64_t{950} << 20;
+};
+
+TensorToWrite declaration(const ExpectedTensor& t) {
+  return {t.name, t.keeps_f32 ? Dtype::kF32 : Dtype::kBf16, t.shape, nullptr};
+}
+
+int64_t bytes_of(const ExpectedTensor& t) {
+  return t.n_elements() * size_bytes(declaration(t).dtype);
+}
+
+class Generator {
+ public:
+  explicit Generator(const Options& options)
+      : seed_(options.seed),
+        matrix_(normal_.bf16_values(0, options.std)),
+        scale_(normal_.bf16_values(1, 0.05f)),
+        shift_(normal_.bf16_values(0, 0.05f)) {}
+
+  // Each tensor's values depend on its name and the seed alone.
+  Status write(SafetensorsWriter& writer, size_t index, const ExpectedTensor& t) const {
+    SplitMix random(seed_ * 0x2545f4914f6cdd1d ^ hash(t.name));
+    if (t.keeps_f32) return write_bias(writer, index, t, random);
+    const bool is_matrix = t.shape.size() == 2;
+    return write_bf16(writer, index, t, random,
+                      is_matrix                   ? matrix_
+                      : t.name.ends_with(".bias") ? shift_
+                                                  : scale_);
+  }
+
+ private:
+  static Status write_bf16(SafetensorsWriter& writer, size_t index, const ExpectedTensor& t,
+                           SplitMix& random, const std::vector<uint16_t>& values) {
+    constexpr int64_t kPiece = 1 << 20;
+    std::vector<uint16_t> piece(kPiece);
+    for (int64_t left = t.n_elements(); left > 0; left -= kPiece) {
+      for (size_t i = 0; i < kPiece; i += 4) {
+        const uint64_t r = random.next();
+        for (size_t k = 0; k < 4; ++k) piece[i + k] = values[(r >> (16 * k)) & 0xffff];
+      }
+      BASCULE_TRY(writer.append(index, piece.data(), std::min(left, kPiece) * 2));
+    }
+    return {};
+  }
+
+  Status write_bias(SafetensorsWriter& writer, size_t index, const ExpectedTensor& t,
+                    SplitMix& random) const {
+    std::vector<float> bias;
+    for (int64_t i = 0; i < t.n_elements(); ++i)
+      bias.push_back(7.0f + 0.05f * normal_.at(random.next()));
+    return writer.append(index, bias.data(), bytes_of(t));
+  }
+
+  uint64_t seed_;
+  NormalTable normal_;
+  std::vector<uint16_t> matrix_, scale_, shift_;
+};
+
+// Tensors in order, a new shard where the next would pass the limit.
+std::vector<std::vector<ExpectedTensor>> shards_of(std::vector<ExpectedTensor> tensors,
+                                                   int64_t shard_bytes) {
+  std::vector<std::vector<ExpectedTensor>> shards;
+  int64_t used = 0;
+  for (ExpectedTensor& t : tensors) {
+    const int64_t bytes = bytes_of(t);
+    if (shards.empty() || used + bytes > shard_bytes) {
+      shards.emplace_back();
+      used = 0;
+    }
+    used += bytes;
+    shards.back().push_back(std::move(t));
+  }
+  return shards;
+}
+
+Status write_shard(const std::filesystem::path& path, const std::vector<ExpectedTensor>& tensors,
+                   const Generator& generator) {
+  std::vector<TensorToWrite> declarations;
+  for (const ExpectedTensor& t : tensors) declarations.push_back(declaration(t));
+  BASCULE_TRY_ASSIGN(SafetensorsWriter writer,
+                     SafetensorsWriter::create(path, declarations, {{"format", "pt"}}));
+  for (size_t i = 0; i < tensors.size(); ++i) BASCULE_TRY(generator.write(writer, i, tensors[i]));
+  return writer.finish();
+}
+
+Status write_text(const std::filesystem::path& path, const std::string& text) {
+  BASCULE_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  BASCULE_TRY(file.write_at(0, text.data(), static_cast<int64_t>(text.size())));
+  return file.commit();
+}
+
+Status write_model(const Options& options) {
+  BASCULE_TRY_ASSIGN(const ModelConfig config, parse_config(options.config, "configuration"));
+  std::error_code error;
+  std::filesystem::create_directories(options.folder, error);
+  if (error)
+    return internal(options.folder.string() + ": cannot be made a folder: " + error.message());
+
+  const Generator generator(options);
+  const auto shards = shards_of(expected_tensors(config), options.shard_bytes);
+  std::string weight_map;
+  int64_t n_parameters = 0, total_bytes = 0;
+  for (size_t s = 0; s < shards.size(); ++s) {
+    const std::string file = fmt::format("model-{:05}-of-{:05}.safetensors", s + 1, shards.size());
+    BASCULE_TRY(write_shard(options.folder / file, shards[s], generator));
+    for (const ExpectedTensor& t : shards[s]) {
+      weight_map +=
+          fmt::format("{}    \"{}\": \"{}\"", weight_map.empty() ? "" : ",\n", t.name, file);
+      n_parameters += t.n_elements();
+      total_bytes += bytes_of(t);
+    }
+  }
+  constexpr const char* kIndex =
+      "{{\n  \"metadata\": {{\"total_size\": {}}},\n  \"weight_map\": {{\n{}\n  }}\n}}\n";
+  BASCULE_TRY(write_text(options.folder / "model.safetensors.index.json",
+                         fmt::format(kIndex, total_bytes, weight_map)));
+  BASCULE_TRY(write_text(options.folder / "config.json", options.config));
+  fmt::print("{}: {} parameters, {} bytes in {} files, seed {}\n", options.folder.string(),
+             n_parameters, total_bytes, shards.size(), options.seed);
+  return {};
+}
+
+template <typename T>
+bool parse_number(std::string_view text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+Result<Options> parse_options(int argc, char** argv) {
+  const Status usage = invalid_argument(
+      "usage: make_random_model FOLDER [--config FILE] [--seed N] [--std X] [--shard-mb N]");
+  if (argc < 2 || argv[1][0] == '-' || argc % 2 != 0) return usage;
+  Options options;
+  options.folder = argv[1];
+  for (int i = 2; i < argc; i += 2) {
+    const std::string_view flag = argv[i], value = argv[i + 1];
+    if (flag == "--config") {
+      std::ifstream file{std::string(value)};
+      if (!file) return not_found(std::string(value) + ": cannot be opened");
+      options.config.assign(std::istreambuf_iterator<char>(file), {});
+    } else if (flag == "--seed") {
+      if (!parse_number(value, options.seed)) return usage;
+    } else if (flag == "--std") {
+      if (!parse_number(value, options.std) || !(options.std > 0)) return usage;
+    } else if (flag == "--shard-mb") {
+      int64_t mb = 0;
+      if (!parse_number(value, mb) || mb < 1 || mb > 1 << 20) return usage;
+      options.shard_bytes = mb << 20;
+    } else {
+      return usage;
+    }
+  }
+  return options;
+}
+
+Status run(int argc, char** argv) {
+  BASCULE_TRY_ASSIGN(const Options options, parse_options(argc, argv));
+  return write_model(options);
+}
+
+}  // namespace
+}  // namespace bascule
+
+int main(int argc, char** argv) {
+  const bascule::Status status = bascule::run(argc, argv);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "make_random_model: %s\n", status.message().c_str());
+  return 1;
+}
