@@ -20,6 +20,7 @@ function(bascule_layer name)
     find_package(GTest REQUIRED)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE bascule_${name} GTest::gmock GTest::gtest_main)
+    target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)  # support/*.h
     target_compile_definitions(${name}_test PRIVATE
       BASCULE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests")
     include(GoogleTest)

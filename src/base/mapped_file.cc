@@ -53,7 +53,9 @@ void print(uint64_t number) {
 
 void MappedFile::Record::on_sigbus(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-  for (const Record* r = first.load(std::memory_order_acquire); r != nullptr; r = r->next) {
+  const bool is_fault = info->si_code > 0;  // else somebody sent it, and there is no address
+  const Record* r = is_fault ? first.load(std::memory_order_acquire) : nullptr;
+  for (; r != nullptr; r = r->next) {
     const uintptr_t begin = r->begin.load(std::memory_order_acquire);
     if (begin == 0 || address < begin || address - begin >= r->size) continue;
     struct stat now;
@@ -76,7 +78,8 @@ void MappedFile::Record::on_sigbus(int signal, siginfo_t* info, void* context) {
   // Not ours: as if we had never been here.
   if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr)
     return previous.sa_sigaction(signal, info, context);
-  sigaction(SIGBUS, &previous, nullptr);  // the same access faults again, and meets it
+  sigaction(SIGBUS, &previous, nullptr);
+  raise(SIGBUS);  // comes when this handler has returned
 }
 
 void MappedFile::Record::install() {

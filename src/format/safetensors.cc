@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/json.h"
 #include "base/quote.h"
@@ -224,8 +225,12 @@ Result<SafetensorsWriter> SafetensorsWriter::create(
   if (!metadata.empty()) header["__metadata__"] = metadata;
   int64_t end = 0;
   auto& members = header.get_ref<Json::object_t&>();
+  std::set<std::string_view> names;
   for (const size_t i : order) {
     const TensorToWrite& t = declarations[i];
+    if (!names.insert(t.name).second)
+      return invalid_argument(
+          fmt::format("{}: a tensor named {} twice", path.string(), in_quotes(t.name)));
     BASCULE_TRY_ASSIGN(const int64_t bytes, bytes_of(t.dtype, t.shape));
     places[i] = {end, bytes, 0};
     members.emplace_back(
