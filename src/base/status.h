@@ -77,16 +77,17 @@ class [[nodiscard]] Result {
   bool ok() const { return std::holds_alternative<T>(state_); }
   Status status() const { return ok() ? Status() : std::get<Status>(state_); }
 
+  // To ask a failure for its value is a bug; the message says which failure it was.
   T& value() & {
-    BASCULE_CHECK(ok());
+    check_value();
     return std::get<T>(state_);
   }
   const T& value() const& {
-    BASCULE_CHECK(ok());
+    check_value();
     return std::get<T>(state_);
   }
   T&& value() && {
-    BASCULE_CHECK(ok());
+    check_value();
     return std::get<T>(std::move(state_));
   }
   T& operator*() & { return value(); }
@@ -100,6 +101,9 @@ class [[nodiscard]] Result {
   }
 
  private:
+  void check_value() const {
+    if (!ok()) check_failed(__FILE__, __LINE__, "there is a value", status().message());
+  }
   std::variant<T, Status> state_;
 };
 
