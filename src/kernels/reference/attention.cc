@@ -6,13 +6,16 @@
 namespace bascule::reference {
 namespace {
 
-// What one token's attention reads: its keys, and kv_b by head.
+// What one token's attention reads, as doubles: the cached rows of its keys, and kv_b by head.
 struct TokenView {
   TokenView(const SparseMla& op, int64_t token) : op(op) {
-    for (int64_t i = 0; i < op.selected.extent[1] && op.selected(token, i) >= 0; ++i)
-      rows.push_back(op.places.row(op.cache, token, op.selected(token, i)));
+    for (int64_t i = 0; i < op.selected.extent[1] && op.selected(token, i) >= 0; ++i) {
+      const void* row = op.places.row(op.cache, token, op.selected(token, i));
+      for (int64_t c = 0; c < op.cache.width; ++c) keys.push_back(load(row, op.cache.dtype, c));
+      ++n_keys;
+    }
   }
-  double latent(size_t key, int64_t r) const { return load(rows[key], op.cache.dtype, r); }
+  double latent(size_t key, int64_t r) const { return keys[key * op.cache.width + r]; }
   double rotated(size_t key, int64_t r) const { return latent(key, op.kv_rank() + r); }
   double key_weight(int64_t head, int64_t d, int64_t r) const {
     return load(op.kv_b.row(head * (op.d_nope + op.d_v) + d), op.kv_b.dtype, r);
@@ -22,7 +25,8 @@ struct TokenView {
   }
 
   const SparseMla& op;
-  std::vector<const void*> rows;  // of the selected keys
+  size_t n_keys = 0;
+  std::vector<double> keys;  // [n_keys, kv_rank + d_rope]
 };
 
 void softmax(std::vector<double>& x) {
@@ -34,7 +38,7 @@ void softmax(std::vector<double>& x) {
 
 // q_rope · r(s) of every key.
 std::vector<double> rope_scores(const SparseMla& op, const TokenView& view, int64_t t, int64_t h) {
-  std::vector<double> scores(view.rows.size());
+  std::vector<double> scores(view.n_keys);
   for (size_t key = 0; key < scores.size(); ++key)
     for (int64_t r = 0; r < op.d_rope; ++r)
       scores[key] += double(op.q(t, h, op.d_nope + r)) * view.rotated(key, r);
