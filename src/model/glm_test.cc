@@ -229,8 +229,9 @@ TEST_P(Golden, GreedyContinuationIsTransformers) {
 
 TEST_P(Golden, PiecesGiveTheBitsOfTheWhole) {
   const Loaded model(GetParam());
-  const auto ids = model.expected<int32_t>("input_ids");
-  for (const KernelMode mode : {KernelMode::kReference, KernelMode::kFast}) {
+  auto ids = model.expected<int32_t>("input_ids");
+  for (const KernelMode mode : {KernelMode::kFast, KernelMode::kReference}) {
+    if (mode == KernelMode::kReference) ids.resize(model.config.index_topk + 40);  // it is slow
     Sequence whole(model, mode, Dtype::kF32, {}, 2);
     const std::vector<float> expected = whole.run(ids).logits;
     for (const size_t piece : {1, 7, 33}) {
