@@ -99,7 +99,8 @@ struct ShardName {
 // The index, if the folder has one.
 Result<std::optional<WeightMap>> read_index(const fs::path& folder) {
   const fs::path path = folder / kIndexName;
-  if (!fs::exists(fs::symlink_status(path))) return std::optional<WeightMap>();
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(path, error))) return std::optional<WeightMap>();
   BASCULE_TRY_ASSIGN(const std::string text, read_file(path));
   BASCULE_TRY_ASSIGN(const Json json, parse_json(text, path.string(),
                                                  {.max_depth = 8,
@@ -196,7 +197,7 @@ std::vector<std::string> missing_of(const fs::path& folder, const std::set<std::
     const fs::path path = folder / file;
     std::error_code error;
     if (fs::exists(path, error)) continue;
-    missing.push_back(fs::is_symlink(fs::symlink_status(path))
+    missing.push_back(fs::is_symlink(path, error)
                           ? fmt::format("{} (a link to {}, which does not exist)", file,
                                         fs::read_symlink(path, error).string())
                           : file);
