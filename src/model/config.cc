@@ -433,15 +433,14 @@ Status read_special_tokens(const Reader& file, ModelConfig& c) {
   return {};
 }
 
-Result<Json> parse_object(std::string_view text) {
-  BASCULE_TRY_ASSIGN(Json json, parse_json(text, "JSON"));
+Result<Json> parse_object(std::string_view text, const std::string& where) {
+  BASCULE_TRY_ASSIGN(Json json, parse_json(text, where));
   if (!json.is_object())
-    return invalid_argument(fmt::format("is {}; an object is wanted", describe(json)));
+    return invalid_argument(fmt::format("{}: {}; an object is wanted", where, describe(json)));
   return json;
 }
 
-Result<ModelConfig> read_config(std::string_view text) {
-  BASCULE_TRY_ASSIGN(const Json json, parse_object(text));
+Result<ModelConfig> read_config(const Json& json) {
   ModelConfig c;
   const Reader file(json, &c.defaulted);
   BASCULE_TRY_ASSIGN(const Family* family, family_of(file));
@@ -462,7 +461,8 @@ Result<ModelConfig> read_config(std::string_view text) {
 
 }  // namespace
 
-Result<ModelConfig> parse_config(std::string_view json, const std::string& where) {
+Result<ModelConfig> parse_config(std::string_view text, const std::string& where) {
+  BASCULE_TRY_ASSIGN(const Json json, parse_object(text, where));
   return read_config(json).with_context(where);
 }
 
@@ -489,8 +489,7 @@ Result<std::optional<float>> read_number(const Json& json, std::string_view fiel
   return std::optional<float>(static_cast<float>(x));
 }
 
-Result<GenerationDefaults> read_generation_config(std::string_view text) {
-  BASCULE_TRY_ASSIGN(const Json json, parse_object(text));
+Result<GenerationDefaults> read_generation_config(const Json& json) {
   GenerationDefaults d;
   BASCULE_TRY_ASSIGN(d.temperature, read_number(json, "temperature", 0, 100));
   BASCULE_TRY_ASSIGN(d.top_p, read_number(json, "top_p", 0, 1));
@@ -510,8 +509,9 @@ Result<GenerationDefaults> read_generation_config(std::string_view text) {
 
 }  // namespace
 
-Result<GenerationDefaults> parse_generation_config(std::string_view json,
+Result<GenerationDefaults> parse_generation_config(std::string_view text,
                                                    const std::string& where) {
+  BASCULE_TRY_ASSIGN(const Json json, parse_object(text, where));
   return read_generation_config(json).with_context(where);
 }
 

@@ -76,8 +76,8 @@ struct ModelConfig {
   std::vector<std::string> defaulted;
 };
 
-// Parses and validates. `json` is the text of config.json; `where` names it in errors.
-Result<ModelConfig> parse_config(std::string_view json, const std::string& where);
+// Parses and validates. `text` is that of config.json; `where` names it in errors.
+Result<ModelConfig> parse_config(std::string_view text, const std::string& where);
 
 // Sampling defaults of generation_config.json; absent fields stay empty.
 struct GenerationDefaults {
@@ -85,6 +85,6 @@ struct GenerationDefaults {
   std::optional<int> top_k;
   std::vector<int32_t> eos_tokens;
 };
-Result<GenerationDefaults> parse_generation_config(std::string_view json, const std::string& where);
+Result<GenerationDefaults> parse_generation_config(std::string_view text, const std::string& where);
 
 }  // namespace bascule
