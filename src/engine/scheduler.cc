@@ -1,0 +1,190 @@
+#include "engine/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace bascule {
+
+Result<Scheduler> Scheduler::create(const SchedulerOptions& options) {
+  BASCULE_CHECK_LE(options.max_requests, options.max_batch_tokens);
+  BASCULE_CHECK_LE(options.max_requests, options.max_logit_rows);
+  Scheduler scheduler(options);
+  const int64_t longest = scheduler.pages_for(scheduler.max_request_tokens());
+  for (int g = 0; g < options.n_groups; ++g) {
+    BASCULE_TRY_ASSIGN(PagePool pool, PagePool::create({.n_pages = options.n_pages,
+                                                        .max_runs = options.max_requests,
+                                                        .max_pages_per_run = longest}));
+    Group group{.pool = std::move(pool), .running = {}, .waiting = {}};
+    group.running.reserve(size_t(options.max_requests));
+    group.waiting.reserve(size_t(options.max_requests));
+    scheduler.groups_.push_back(std::move(group));
+    scheduler.plan_.groups.emplace_back().reserve(options.max_batch_tokens, options.max_logit_rows);
+  }
+  scheduler.plan_.group_tokens.resize(size_t(options.n_groups));
+  return scheduler;
+}
+
+int64_t Scheduler::max_request_tokens() const {
+  return std::min(options_.max_context, options_.n_pages * options_.page_size);
+}
+
+int64_t Scheduler::Group::work() const {
+  int64_t n = 0;
+  for (const auto& r : waiting) n += r->max_total_tokens();
+  for (const auto& r : running) n += r->max_total_tokens() - r->n_cached();
+  return n;
+}
+
+void Scheduler::add(std::unique_ptr<Request> request) {
+  BASCULE_CHECK_LE(request->max_total_tokens(), max_request_tokens());
+  Group& group = *std::min_element(groups_.begin(), groups_.end(),
+                                   [](auto& a, auto& b) { return a.work() < b.work(); });
+  group.waiting.insert(group.waiting.begin(), std::move(request));
+}
+
+void Scheduler::cancel(RequestId id, const std::string& why) {
+  for (Group& group : groups_)
+    for (auto* list : {&group.waiting, &group.running}) {
+      const auto found =
+          std::find_if(list->begin(), list->end(), [&](auto& r) { return r->id() == id; });
+      if (found == list->end()) continue;
+      (*found)->finish(EndReason::kCancelled, why);
+      list->erase(found);
+      return;
+    }
+}
+
+void Scheduler::cancel_all(const std::string& why) {
+  for (Group& group : groups_)
+    for (auto* list : {&group.waiting, &group.running}) {
+      for (auto& request : *list) request->finish(EndReason::kCancelled, why);
+      list->clear();
+    }
+}
+
+bool Scheduler::has_work() const {
+  return std::any_of(groups_.begin(), groups_.end(),
+                     [](const Group& g) { return !g.waiting.empty() || !g.running.empty(); });
+}
+
+const StepPlan& Scheduler::plan() {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    plan_group(groups_[g], plan_.groups[g]);
+    plan_.group_tokens[g] = plan_.groups[g].n_tokens();
+  }
+  BASCULE_CHECK(!plan_.empty() || !has_work());  // work that nothing moves would wait for ever
+  return plan_;
+}
+
+void Scheduler::plan_group(Group& group, GroupPlan& plan) {
+  plan.clear();
+  plan.page_table = group.pool.table();
+  // Preemption only ever shortens `running` behind index i.
+  for (size_t i = 0; i < group.running.size(); ++i) {
+    Request& request = *group.running[i];
+    if (request.is<Decoding>() && make_room(group, i)) add_piece(request, 1, plan);
+  }
+  const auto prefill = [&](Request& request) {
+    if (const int64_t n = room_for(request, plan); n > 0) add_piece(request, n, plan);
+  };
+  for (auto& request : group.running)
+    if (request->is<Prefilling>()) prefill(*request);
+  while (plan.n_tokens() < options_.max_batch_tokens && start_oldest(group))
+    prefill(*group.running.back());
+}
+
+// A page for the next token, if it needs one. Takes them from younger requests, and where there is
+// none, from itself: false.
+bool Scheduler::make_room(Group& group, size_t index) {
+  Request& request = *group.running[index];
+  while (request.pages().n_pages() < pages_for(request.n_tokens())) {
+    if (group.pool.extend(request.pages(), 1)) break;
+    const bool is_youngest = index + 1 == group.running.size();
+    preempt_youngest(group);
+    if (is_youngest) return false;
+  }
+  return true;
+}
+
+void Scheduler::preempt_youngest(Group& group) {
+  std::unique_ptr<Request> request = std::move(group.running.back());
+  group.running.pop_back();
+  request->preempt();
+  ++n_preemptions_;
+  group.waiting.push_back(std::move(request));  // older than all that wait
+}
+
+bool Scheduler::start_oldest(Group& group) {
+  if (group.waiting.empty() || !group.pool.can_open()) return false;
+  Request& request = *group.waiting.back();
+  const int64_t n_tokens = std::min(request.n_tokens() + 1, request.max_total_tokens());
+  if (pages_for(n_tokens) > group.pool.n_free()) return false;
+  PageRun pages = group.pool.open();
+  BASCULE_CHECK(group.pool.extend(pages, pages_for(request.n_tokens())));
+  request.start(std::move(pages));
+  group.running.push_back(std::move(group.waiting.back()));
+  group.waiting.pop_back();
+  return true;
+}
+
+// How many of its tokens fit into the rest of the step.
+int64_t Scheduler::room_for(const Request& request, const GroupPlan& plan) const {
+  const int64_t n = std::min(request.n_to_run(), options_.max_batch_tokens - plan.n_tokens());
+  const int64_t rows = options_.max_logit_rows - int64_t(plan.logit_rows.size());
+  if (request.recorder()) return std::min(n, rows);
+  return rows > 0 ? n : std::min(n, request.n_to_run() - 1);
+}
+
+void Scheduler::add_piece(Request& request, int64_t n_tokens, GroupPlan& plan) const {
+  const int64_t first = request.n_cached(), end = first + n_tokens;
+  const bool draws = end == request.n_tokens();
+  for (int64_t p = first; p < end; ++p) {
+    const int64_t row = plan.n_tokens();
+    plan.tokens.push_back(request.tokens()[size_t(p)]);
+    plan.position.push_back(int32_t(p));
+    plan.sequence.push_back(request.pages().row());
+    if (!request.recorder() && !(draws && p + 1 == end)) continue;
+    if (request.recorder())
+      plan.watched.push_back({request.recorder(), row, int64_t(plan.logit_rows.size()), p});
+    plan.logit_rows.push_back(int32_t(row));
+  }
+  plan.pieces.push_back({&request, n_tokens, draws});
+  if (draws)
+    plan.draws.push_back({.sampler = &request.sampler(),
+                          .masked = request.masked_tokens(),
+                          .position = end,
+                          .logit_row = int64_t(plan.logit_rows.size()) - 1});
+}
+
+void Scheduler::commit(const StepResult& result) {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    size_t n_drawn = 0;
+    for (const Piece& piece : plan_.groups[g].pieces) {
+      piece.request->ran(piece.n_tokens);
+      if (piece.draws) piece.request->take(result.groups[g][n_drawn++]);
+    }
+    std::erase_if(groups_[g].running, [](const auto& r) { return r->template is<Finished>(); });
+  }
+}
+
+Scheduler::Counts Scheduler::counts() const {
+  Counts counts{.preemptions = n_preemptions_};
+  for (const Group& group : groups_) {
+    counts.waiting += int64_t(group.waiting.size());
+    counts.running += int64_t(group.running.size());
+    counts.free_pages += group.pool.n_free();
+    counts.held_pages += group.pool.n_held();
+  }
+  return counts;
+}
+
+void Scheduler::audit() const {
+  for (const Group& group : groups_) {
+    group.pool.audit();
+    if (group.running.empty()) BASCULE_CHECK_EQ(group.pool.n_held(), 0);
+  }
+}
+
+}  // namespace bascule
