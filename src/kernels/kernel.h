@@ -31,7 +31,7 @@ using Refusal = std::optional<std::string>;  // a reason for a person; empty: th
 // and scratch_bytes() look at shapes and types alone.
 template <typename Op>
 struct Kernel {
-  std::string_view name;  // "cpu.matmul.avx2": device, op, way
+  std::string name;  // "cpu.matmul.avx2": device, op, way
   Grade grade = Grade::kReference;
   bool batch_invariant = true;  // a token's result doesn't depend on the others in its batch
   Refusal (*refuses)(const Op&, const Machine&) = nullptr;  // null: runs everything

@@ -111,7 +111,7 @@ Site<Op> Plan::add(std::string site, double launches, FunctionRef<Op(int64_t)> o
   std::vector<std::string> refused;
   for (const Kernel<Op>& row : rows.template rows<Op>()) {
     if (const Refusal why = refusal(row, op_at)) {
-      refused.push_back(std::string(row.name) + ": " + *why);
+      refused.push_back(row.name + ": " + *why);
     } else if (!chosen || row.grade > chosen->grade) {
       chosen = &row;
     }
@@ -131,7 +131,7 @@ Site<Op> Plan::add(std::string site, double launches, FunctionRef<Op(int64_t)> o
                      .band = band,
                      .n_tokens = largest_of(band),
                      .launches = launches,
-                     .kernel = std::string(chosen->name),
+                     .kernel = chosen->name,
                      .origin = origin,
                      .batch_invariant = chosen->batch_invariant,
                      .refused = refused,

@@ -1,0 +1,50 @@
+// Products of activations with one weight matrix.
+#include "kernels/cpu/products.h"
+#include "kernels/cpu/rows.h"
+
+namespace bascule::cpu {
+namespace {
+
+// Rows [first, last) of weights with all tokens.
+void multiply(const MatMul& op, int64_t first, int64_t last, const Loops& loops) {
+  constexpr int64_t kMaxRows = 128;
+  const void* w[kMaxRows];
+  const void* x[kMaxTokens];
+  float* y[kMaxTokens];
+  for (int64_t token = 0; token < op.n_tokens(); token += kMaxTokens) {
+    const int64_t n_tokens = std::min(kMaxTokens, op.n_tokens() - token);
+    point_to_rows(op.x, token, std::span(x, size_t(n_tokens)));
+    for (int64_t row = first; row < last; row += kMaxRows) {
+      const int64_t n_rows = std::min(kMaxRows, last - row);
+      point_to_rows(op.weight, row, std::span(w, size_t(n_rows)));
+      for (int64_t t = 0; t < n_tokens; ++t) y[t] = &op.y(token + t, row);
+      loops.dot({.w = w,
+                 .x = x,
+                 .y = y,
+                 .w_type = op.weight.dtype,
+                 .x_type = op.x.dtype,
+                 .n_rows = n_rows,
+                 .n_in = op.n_in(),
+                 .n_tokens = n_tokens,
+                 .accumulate = op.accumulate});
+    }
+  }
+}
+
+}  // namespace
+
+Refusal refuses_matmul(const MatMul& op) {
+  if (Refusal why = refuses_weight(op.weight)) return why;
+  if (Refusal why = refuses_activation(op.x)) return why;
+  if (op.y.stride[1] != 1) return "columns of y aren't contiguous";
+  return {};
+}
+
+void matmul(const MatMul& op, Stream& stream, const Loops& loops) {
+  const int64_t step = rows_of_task(op.n_tokens(), op.n_in(), op.weight.dtype);
+  stream.threads->tasks((op.n_out() + step - 1) / step, [&](int64_t task, int) {
+    multiply(op, task * step, std::min(op.n_out(), (task + 1) * step), loops);
+  });
+}
+
+}  // namespace bascule::cpu
