@@ -189,6 +189,16 @@ TYPED_TEST(Expert, SlotsOfOtherRanksAreLeftAsTheyWere) {
   }
 }
 
+TYPED_TEST(Expert, GroupsPastTheExpertsOfThisRankAreNotRead) {
+  Case c({6, 2, 3, 20, 20});
+  c.begin.insert(c.begin.end(), 40, 1 << 30);  // a buffer made for more experts
+  const TypeParam* tag = nullptr;
+  Matrix probe = c.output(tag);
+  const auto rows = rows_for(c.op(tag, probe));
+  const Matrix expected = c.run(*rows[0], 1);
+  for (const Kernel<TypeParam>* row : rows) expect_close(c.run(*row, 2), expected, row->name);
+}
+
 TEST(ExpertUp, GatesFarFromZeroSaturateAsTheSigmoidDoes) {
   Case c({1, 1, 1, 1, 4, Dtype::kF32, Dtype::kF32});
   c.x.set(0, 0, 1);

@@ -19,10 +19,9 @@ struct ExpertShare {  // of an expert that has slots
 class TaskList {
  public:
   // n_rows rows of n_in columns an expert; `scratch` keeps the list.
-  TaskList(View<const int32_t, 1> begin, int64_t n_rows, int64_t n_in, Dtype weight_type,
-           std::span<std::byte> scratch)
+  TaskList(int64_t n_experts, View<const int32_t, 1> begin, int64_t n_rows, int64_t n_in,
+           Dtype weight_type, std::span<std::byte> scratch)
       : begin_(begin), n_rows_(n_rows) {
-    const int64_t n_experts = begin.extent[0] - 1;
     BASCULE_CHECK_LE(scratch_bytes(n_experts), int64_t(scratch.size()));
     auto* shares = reinterpret_cast<ExpertShare*>(scratch.data());
     size_t n_shares = 0;
@@ -152,16 +151,16 @@ int64_t expert_down_scratch_bytes(const ExpertDown& op) {
 void expert_up(const ExpertUp& op, Stream& stream, const Loops& loops) {
   if (op.experts.empty()) return;
   // Gate and up are read together: a row of the list stands for one of each.
-  const TaskList list(op.begin, op.act.extent[1], 2 * op.x.extent[1], op.experts[0].gate.dtype,
-                      stream.threads->scratch(0));
+  const TaskList list(int64_t(op.experts.size()), op.begin, op.act.extent[1], 2 * op.x.extent[1],
+                      op.experts[0].gate.dtype, stream.threads->scratch(0));
   stream.threads->tasks(list.n_tasks(),
                         [&](int64_t task, int) { multiply_up(op, list[task], loops); });
 }
 
 void expert_down(const ExpertDown& op, Stream& stream, const Loops& loops) {
   if (op.experts.empty()) return;
-  const TaskList list(op.begin, op.y.extent[1], op.act.extent[1], op.experts[0].down.dtype,
-                      stream.threads->scratch(0));
+  const TaskList list(int64_t(op.experts.size()), op.begin, op.y.extent[1], op.act.extent[1],
+                      op.experts[0].down.dtype, stream.threads->scratch(0));
   stream.threads->tasks(list.n_tasks(),
                         [&](int64_t task, int) { multiply_down(op, list[task], loops); });
 }
