@@ -60,7 +60,10 @@ class Engine {
 
   // The most tokens, prompt and answer, that a request can have.
   int64_t max_request_tokens() const { return scheduler_.max_request_tokens(); }
-  Scheduler::Counts counts() const { return scheduler_.counts(); }  // on the engine's thread
+
+  // On the engine's thread.
+  Scheduler::Counts counts() const { return scheduler_.counts(); }
+  void audit() const { scheduler_.audit(); }
 
  private:
   Engine(EngineParts parts, Scheduler scheduler);

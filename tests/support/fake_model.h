@@ -4,7 +4,8 @@
 // another answer than FakeModel::answer(), which knows only the tokens.
 #pragma once
 
-#include <cstring>
+#include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "base/check.h"
@@ -20,6 +21,7 @@ class FakeModel final : public Model {
     int64_t max_logit_rows = 64;
     // Reads every slot of the sequence, else the last one before (for timing the engine alone).
     bool reads_all = true;
+    int32_t nan_token = -1;  // after it, every logit is NaN
   };
   struct Slot {
     int32_t token, position;
@@ -39,8 +41,7 @@ class FakeModel final : public Model {
     BASCULE_CHECK_LE(batch.logit_rows.extent[0], o_.max_logit_rows);
     for (int64_t i = 0; i < logits.extent[0]; ++i) {
       if (i > 0) BASCULE_CHECK_LT(batch.logit_rows(i - 1), batch.logit_rows(i));
-      fill(slot(batch, batch.logit_rows(i), batch.places.position(batch.logit_rows(i)))->hash,
-           logits[i].data);
+      fill_row(batch, batch.logit_rows(i), logits[i].data);
     }
     if (batch.tap) show(batch);
     return logits;
@@ -77,7 +78,11 @@ class FakeModel final : public Model {
     for (int64_t id = 0; id < vocab_size; ++id)
       logits[id] = float(mixed(hash + uint64_t(id) * 0x9e3779b97f4a7c15ULL) >> 40) * 0x1p-22f - 2;
   }
-  void fill(uint64_t hash, float* logits) const { fill(hash, logits, o_.vocab_size); }
+  void fill_row(const Batch& batch, int64_t t, float* logits) const {
+    fill(slot(batch, t, batch.places.position(t))->hash, logits, o_.vocab_size);
+    if (batch.tokens(t) == o_.nan_token)
+      std::fill_n(logits, o_.vocab_size, std::numeric_limits<float>::quiet_NaN());
+  }
 
   Slot* slot(const Batch& batch, int64_t token, int64_t position) const {
     const int32_t page =
