@@ -20,7 +20,9 @@ Status check_counts(const EngineOptions& o) {
   BASCULE_TRY(at_least("--kv-tokens", o.kv_tokens, 0));
   BASCULE_TRY(at_least("--max-num-seqs", o.max_requests, 1));
   BASCULE_TRY(at_least("--max-queued", o.max_queued, 1));
-  // Each running answer has its next token in every step.
+  // Each running answer has its next token, and a row of logits, in every step.
+  if (o.max_logit_rows != 0)
+    BASCULE_TRY(at_least("max_logit_rows", o.max_logit_rows, o.max_requests));
   return at_least("--max-batch-tokens", o.max_batch_tokens, o.max_requests)
       .with_context(fmt::format("with --max-num-seqs {}", o.max_requests));
 }
@@ -38,14 +40,16 @@ Result<EngineOptions> resolved(EngineOptions o, const Machine& machine) {
   BASCULE_TRY(check_dtype("--activations", *o.activations));
   BASCULE_TRY(check_dtype("--kv-dtype", *o.kv_dtype));
   if (o.n_threads == 0) o.n_threads = machine.n_cpus;
+  if (o.max_logit_rows == 0)
+    o.max_logit_rows = std::max(o.max_requests, std::min<int64_t>(64, o.max_batch_tokens));
   return o;
 }
 
-ModelOptions model_options(const EngineOptions& o, int64_t max_logit_rows, int64_t max_context) {
+ModelOptions model_options(const EngineOptions& o, int64_t max_context) {
   return {.activations = *o.activations,
           .kv_dtype = *o.kv_dtype,
           .max_batch_tokens = o.max_batch_tokens,
-          .max_logit_rows = max_logit_rows,
+          .max_logit_rows = o.max_logit_rows,
           .max_context = max_context};
 }
 
@@ -55,12 +59,13 @@ struct PlannedRank {
   std::unique_ptr<PlannedModel> model;
 };
 Result<PlannedRank> plan_rank(const LoadedModel& model, const EngineOptions& o,
-                              const Machine& machine, int rank, int64_t max_logit_rows,
-                              int64_t max_context) {
-  Plan plan({.mode = o.kernels, .machine = machine, .max_batch_tokens = o.max_batch_tokens});
+                              const Machine& machine, int rank, int64_t max_context) {
+  // Experts that are spread over ranks run the tokens of every group.
+  const int64_t most_tokens = o.max_batch_tokens * (o.layout.ep > 1 ? o.layout.dp : 1);
+  Plan plan({.mode = o.kernels, .machine = machine, .max_batch_tokens = most_tokens});
   BASCULE_TRY_ASSIGN(auto planned,
                      plan_model(model.config, model.weights, Placement(o.layout, rank),
-                                model_options(o, max_logit_rows, max_context), plan));
+                                model_options(o, max_context), plan));
   return PlannedRank{std::move(plan), std::move(planned)};
 }
 
@@ -93,10 +98,8 @@ Result<EngineSetup> plan_engine(const LoadedModel& model, const EngineOptions& o
   BASCULE_TRY_ASSIGN(const Machine machine, Machine::detect().narrowed_to(options.cpu_target));
   BASCULE_TRY_ASSIGN(EngineOptions o, resolved(options, machine));
   BASCULE_TRY(validate(o.layout, model.config));
-  // A few more than requests need, so that a watched prompt (`run --dump`) is not run one by one.
-  const int64_t rows = std::max(o.max_requests, std::min<int64_t>(64, o.max_batch_tokens));
   const auto plan_at = [&](int rank, int64_t max_context) {
-    return plan_rank(model, o, machine, rank, rows, max_context);
+    return plan_rank(model, o, machine, rank, max_context);
   };
 
   // Parts are cut so that the last rank's are the largest.
@@ -129,12 +132,8 @@ Result<EngineSetup> plan_engine(const LoadedModel& model, const EngineOptions& o
   o.max_context = memory.max_context;
   o.kv_tokens = memory.n_pages * KvLayout::kPageSize;
 
-  EngineSetup setup{.options = o,
-                    .machine = machine,
-                    .plans = {},
-                    .ranks = {},
-                    .max_logit_rows = rows,
-                    .memory = std::move(memory)};
+  EngineSetup setup{
+      .options = o, .machine = machine, .plans = {}, .ranks = {}, .memory = std::move(memory)};
   for (int r = 0; r < world; ++r) {
     BASCULE_TRY_ASSIGN(PlannedRank rank, plan_at(r, o.max_context));
     setup.scratch_bytes = std::max(setup.scratch_bytes, rank.plan.scratch_bytes());
@@ -153,7 +152,7 @@ Result<std::unique_ptr<Engine>> make_engine(const LoadedModel& model, const Engi
                                   .max_context = o.max_context,
                                   .max_batch_tokens = o.max_batch_tokens,
                                   .max_requests = o.max_requests,
-                                  .max_logit_rows = setup.max_logit_rows},
+                                  .max_logit_rows = o.max_logit_rows},
                     .runner = {.layout = o.layout,
                                .n_threads = o.n_threads,
                                .scratch_bytes = setup.scratch_bytes,

@@ -25,9 +25,12 @@ struct EngineOptions {
   std::optional<Dtype> kv_dtype;     // absent: as the activations
   int64_t max_context = 0;           // tokens of a request; 0: the model's, if they fit
   int64_t kv_tokens = 0;  // of each group's cache; 0: what the requests can use, if it fits
-  int64_t max_batch_tokens = 512;         // of each group in a step
-  int64_t max_requests = 64;              // running in each group at one time
-  int64_t max_queued = 4096;              // waiting, in all
+  int64_t max_batch_tokens = 512;  // of each group in a step
+  int64_t max_requests = 64;       // running in each group at one time
+  int64_t max_queued = 4096;       // waiting, in all
+  // Rows of each group in a step whose logits are computed; 0: a few more than the requests need,
+  // so that a watched prompt (`run --dump`) runs in pieces of 64.
+  int64_t max_logit_rows = 0;
   std::optional<int64_t> n_valid_tokens;  // the tokenizer's; ids from there on are never drawn
   bool poisons_pages = false;             // given-back pages read as NaN: for tests
 };
@@ -42,8 +45,7 @@ struct EngineSetup {
   Machine machine;
   std::vector<Plan> plans;                           // [world]
   std::vector<std::unique_ptr<PlannedModel>> ranks;  // [world]
-  int64_t max_logit_rows = 0;
-  int64_t scratch_bytes = 0;  // of each worker, whatever its rank
+  int64_t scratch_bytes = 0;                         // of each worker, whatever its rank
   MemoryPlan memory;
 };
 
