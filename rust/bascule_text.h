@@ -1,8 +1,8 @@
 // The C door of rust/: one file of the Hugging Face format tokenizer.json, loaded and asked.
 // Kept by hand beside src/lib.rs; a test compares its names with what the library exports.
 //
-// Every function may be called from any thread, and several at once on one tokenizer. Nothing that a
-// caller passes crashes: a failing function returns null or false and, where `error` is not null,
+// Every function may be called from any thread, and several at once on one tokenizer. Nothing that
+// a caller passes crashes: a failing function returns null or false and, where `error` is not null,
 // leaves a message there that bascule_text_error_free() takes back.
 #pragma once
 
@@ -39,9 +39,9 @@ void bascule_text_ids_free(uint32_t* ids, size_t n_ids);
 
 // How decoded pieces become text.
 enum {
-  BASCULE_TEXT_JOIN_BYTES = 0,   // bytes one after the other, invalid UTF-8 replaced by U+FFFD
-  BASCULE_TEXT_JOIN_RUNS = 1,    // text, and runs of BYTE tokens: a run that is no UTF-8 becomes one
-                                 // U+FFFD a byte
+  BASCULE_TEXT_JOIN_BYTES = 0,  // bytes one after the other, invalid UTF-8 replaced by U+FFFD
+  BASCULE_TEXT_JOIN_RUNS = 1,   // text, and runs of BYTE tokens: a run that is no UTF-8 becomes one
+                                // U+FFFD a byte
   BASCULE_TEXT_JOIN_SPACED = 2,  // text, with one space between tokens
 };
 
