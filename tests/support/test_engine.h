@@ -52,6 +52,7 @@ class TestEngine {
   }
 
   Engine* operator->() { return engine_.get(); }
+  Engine& operator*() { return *engine_; }
 
   // Submits a request that must be accepted. The answer lives as long as this.
   Answer& ask(RequestSpec spec,
