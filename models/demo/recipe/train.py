@@ -1,0 +1,126 @@
+"""Trains in pieces: each piece resumes from `state.pt`, stops at its time limit, and leaves the state behind."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Callable
+
+import torch
+
+from optimizer import Optimizer
+from settings import Phase, Schedule, Shape
+from training_model import Batch, Losses, TrainingModel
+from weights import Weights, compute_weights, new_router_bias, new_weights
+
+Source = Callable[[Phase, int], Batch]
+
+
+def phase_at(schedule: Schedule, step: int) -> Phase:
+    for phase in schedule.phases:
+        if step < phase.steps:
+            return phase
+        step -= phase.steps
+    return schedule.phases[-1]
+
+
+def rate_at(schedule: Schedule, step: int) -> float:
+    """The share of the peak learning rate: a short rise, a plateau, a straight fall."""
+    if step < schedule.warmup:
+        return (step + 1) / schedule.warmup
+    if step < schedule.decay_from:
+        return 1.0
+    left = (schedule.steps - step) / (schedule.steps - schedule.decay_from)
+    return schedule.floor + (1 - schedule.floor) * left
+
+
+def quant_at(phase: Phase, step: int) -> str:
+    """In a quantised phase the shipped FP8 layout, and every fourth step MXFP4 experts."""
+    if not phase.quant:
+        return "none"
+    return "mxfp4" if step % 4 == 3 else "fp8"
+
+
+class Trainer:
+    def __init__(self, shape: Shape, schedule: Schedule, seed: int, device: str, compiled: bool) -> None:
+        self.shape, self.schedule, self.device = shape, schedule, device
+        self.step = 0
+        self.seconds = 0.0
+        self.tokens = 0
+        self.weights = {n: w.to(device).requires_grad_() for n, w in new_weights(shape, seed).items()}
+        self.biases = {n: b.to(device) for n, b in new_router_bias(shape).items()}
+        self.optimizer = Optimizer(self.weights, schedule.weight_decay)
+        self.model = TrainingModel(shape, device, compiled)
+
+    def save(self, path: Path) -> None:
+        state = {
+            "step": self.step, "seconds": self.seconds, "tokens": self.tokens, "optimizer": self.optimizer.state(),
+            "weights": {n: w.detach() for n, w in self.weights.items()}, "biases": self.biases,
+        }
+        torch.save(state, path.with_suffix(".tmp"))
+        path.with_suffix(".tmp").rename(path)
+
+    def load(self, path: Path) -> None:
+        state = torch.load(path, map_location=self.device, weights_only=True)
+        self.step, self.seconds, self.tokens = state["step"], state["seconds"], state["tokens"]
+        self.load_values(state["weights"], state["biases"])
+        self.optimizer.load(state["optimizer"])
+
+    @torch.no_grad()
+    def load_values(self, weights: Weights, biases: Weights) -> None:
+        for name, w in self.weights.items():
+            w.copy_(weights[name])
+        for name, b in self.biases.items():
+            b.copy_(biases[name])
+
+    def run_step(self, batch: Batch) -> Losses:
+        schedule, phase = self.schedule, phase_at(self.schedule, self.step)
+        dtype = torch.bfloat16 if self.device == "cuda" else torch.float32
+        used = compute_weights(self.weights, dtype, quant_at(phase, self.step))
+        offset = (self.step * 13) if phase.index_loss else None
+        losses = self.model.forward(used, self.biases, batch, phase.sparse, phase.mtp_depths, offset)
+        total = losses.target + schedule.index_weight * losses.index
+        for weight, loss in zip(schedule.mtp_weights, losses.drafts):
+            total = total + weight * loss
+        total.backward()
+        rate = rate_at(schedule, self.step)
+        self.optimizer.step(schedule.muon_lr * rate, schedule.adam_lr * rate)
+        self.balance(losses.loads, schedule.bias_rate * max(rate, 0.2))
+        self.step += 1
+        self.tokens += batch.tokens.numel()
+        return losses
+
+    @torch.no_grad()
+    def balance(self, loads: dict[int, torch.Tensor], rate: float) -> None:
+        """Raises the bias of experts with too little work, lowers it for those with too much."""
+        for layer, load in loads.items():
+            mean = load.float().mean()
+            bias = self.biases[f"layers.{layer}.mlp.gate.e_score_correction_bias"]
+            bias += rate * ((mean - load) / mean).clamp(-1, 1)
+
+
+def log_line(trainer: Trainer, losses: Losses, grown: float) -> dict:
+    busiest = max((float(l.max() / l.float().mean()) for l in losses.loads.values()), default=0.0)
+    least = min((float(l.min() / l.float().mean()) for l in losses.loads.values()), default=0.0)
+    return {
+        "step": trainer.step, "phase": phase_at(trainer.schedule, trainer.step - 1).name,
+        "tokens": trainer.tokens, "seconds": round(trainer.seconds + grown, 1),
+        "loss": round(losses.target.item(), 4), "drafts": [round(d.item(), 4) for d in losses.drafts],
+        "index": round(losses.index.item(), 4), "busiest": round(busiest, 2), "least": round(least, 2),
+    }
+
+
+def train_piece(trainer: Trainer, source: Source, state: Path, log: Path, limit_s: float) -> bool:
+    """Trains until the schedule ends (true) or the time is up (false); saves either way."""
+    start = time.monotonic()
+    while trainer.step < trainer.schedule.steps and time.monotonic() - start < limit_s:
+        losses = trainer.run_step(source(phase_at(trainer.schedule, trainer.step), trainer.step))
+        if trainer.step % 20 == 0 or trainer.step < 3:
+            line = log_line(trainer, losses, time.monotonic() - start)
+            print(json.dumps(line), flush=True)
+            with log.open("a") as f:
+                f.write(json.dumps(line) + "\n")
+    trainer.seconds += time.monotonic() - start
+    trainer.save(state)
+    return trainer.step >= trainer.schedule.steps
