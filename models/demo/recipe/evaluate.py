@@ -78,6 +78,7 @@ class Evaluation:
         self.model, self.tokenizer, self.stops = model, tokenizer, stops
         self.results: dict = {}
         # (prompt, answer) of every set, for the accept length
+        self.target: Path | None = None
         self.runs: dict[str, list[tuple[list[int], list[int]]]] = defaultdict(list)
 
     def encode(self, text: str) -> list[int]:
@@ -108,6 +109,12 @@ class Evaluation:
             "families": {f: f"{sum(v)}/{len(v)}" for f, v in families.items()}, "wrong": wrong[:6],
         }
         print(name, sum(good), "of", len(good), flush=True)
+        self.write()
+
+    def write(self) -> None:
+        """After every set, so that a run that is cut short still tells what it knows."""
+        if self.target is not None:
+            self.target.write_text(json.dumps(self.results, indent=1, ensure_ascii=False), encoding="utf-8")
 
     # Sets --------------------------------------------------------------------------------------------------
 
@@ -120,7 +127,8 @@ class Evaluation:
     def needles(self, n: int, tokens: int, filler) -> None:
         for name, kinds in (("needle", reading.NEEDLES), ("needle, new families", reading.HELD_OUT_NEEDLES)):
             samples = [self.needle(i, n, tokens, filler, kinds, name) for i in range(n)]
-            self.score(f"{name} at {tokens}", samples, phrase_right, max_new=48, batch=24)
+            n //= 2
+            self.score(f"{name} at {tokens}", samples, phrase_right, max_new=40, batch=48)
 
     def needle(self, i: int, n: int, tokens: int, filler, kinds: dict, name: str) -> Sample:
         """A prompt of just under `tokens` tokens, its needle at depth i/n."""
@@ -230,17 +238,20 @@ def evaluate(model: CachedModel, tokenizer: Tokenizer, stops: set[int], paths, n
     run = Evaluation(model, tokenizer, stops)
     held = np.load(paths.work / "held_out_books.npy") if (paths.work / "held_out_books.npy").exists() else None
     filler = mix.book_filler(held, tokenizer) if held is not None else None
+    run.target = paths.work / "results.json"
     run.first_example()
     run.word_problems(n)
     run.tool_calls(n)
     run.json_requests(n)
-    run.other(n)
     run.stories(max(5, n // 20))
     run.needles(n, needle_tokens, filler)
+    run.accept_length()
+    run.router(max(20, n // 2))
+    if held is not None:
+        run.perplexity(held, needle_tokens, max(2, n // 12))
+    run.write()
+    run.other(n)
     if paths.corpus and (paths.corpus / "gsm8k-test.jsonl").exists():
         run.gsm8k(paths.corpus)
-    run.accept_length()
-    run.router(max(20, n))
-    if held is not None:
-        run.perplexity(held, needle_tokens, max(2, n // 10))
+    run.write()
     return run.results

@@ -78,6 +78,19 @@ def read_shipped(path: Path, shape: Shape, device: str = "cpu") -> tuple[Weights
     return weights, biases
 
 
+def read_shape(folder: Path) -> Shape:
+    """The shape that a written `config.json` tells."""
+    c = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return Shape(
+        vocab=c["vocab_size"], hidden=c["hidden_size"], layers=c["num_hidden_layers"], first_dense=c["first_k_dense_replace"],
+        dense_width=c["intermediate_size"], heads=c["num_attention_heads"], nope=c["qk_nope_head_dim"], rope=c["qk_rope_head_dim"],
+        v_dim=c["v_head_dim"], q_rank=c["q_lora_rank"], kv_rank=c["kv_lora_rank"], experts=c["n_routed_experts"],
+        experts_per_token=c["num_experts_per_tok"], expert_width=c["moe_intermediate_size"], index_heads=c["index_n_heads"],
+        index_dim=c["index_head_dim"], index_topk=c["index_topk"], index_types=tuple(c["indexer_types"]),
+        rope_theta=c["rope_parameters"]["rope_theta"], max_positions=c["max_position_embeddings"],
+    )
+
+
 # Files beside the weights ---------------------------------------------------------------------------------------
 
 

@@ -75,6 +75,20 @@ def nested(d: Draw) -> Sample:
     return finished(d, q, value, "nested")
 
 
+def with_list(d: Draw) -> Sample:
+    n, key = d.person()[0], d.one(("pets", "friends", "colours", "things"))
+    items = {"pets": lambda k: d.some(ANIMALS, k), "friends": d.names, "colours": lambda k: d.some(COLOURS, k), "things": lambda k: d.some(COMMON, k)}[key](d.num(1, 4))
+    q = f"{d.one(('Write JSON for', 'Give me a JSON object for', 'As JSON, please:'))} {n} with the {key} {joined(items)}."
+    return finished(d, q, {"name": n, key: items}, "with_list")
+
+
+def two_parts(d: Draw) -> Sample:
+    x, y = d.names(2)
+    value = {"first": {"name": x, "age": d.num(1, 99)}, "second": {"name": y, "age": d.num(1, 99)}}
+    q = f"Write a JSON object with first and second: {x} is {value['first']['age']} and {y} is {value['second']['age']} years old."
+    return finished(d, q, value, "two_parts")
+
+
 def shopping(d: Draw) -> Sample:
     items = {d.thing(): d.num(1, 12) for _ in range(d.num(2, 4))}
     q = f"{d.one(('My shopping list as JSON', 'Write this shopping list as a JSON object'))}: {joined([many(n, t) for t, n in items.items()])}."
@@ -90,8 +104,9 @@ def field_of(d: Draw) -> Sample:
 
 FAMILIES = [
     Family("from_pairs", from_pairs), Family("from_keys", from_keys), Family("from_sentence", from_sentence), Family("list_of", list_of),
-    Family("nested", nested), Family("shopping", shopping), Family("field_of", field_of),
+    Family("nested", nested), Family("with_list", with_list), Family("two_parts", two_parts), Family("shopping", shopping), Family("field_of", field_of),
     Family("list_of_objects", list_of_objects, held_out=True), Family("from_table", lambda d: from_table(d), held_out=True),
+    Family("renamed", lambda d: renamed(d), held_out=True),
 ]
 
 
@@ -99,3 +114,11 @@ def from_table(d: Draw) -> Sample:
     p = person(d)
     table = "\n".join(f"{k}: {spoken(v)}" for k, v in p.items())
     return finished(d, f"{table}\nWrite this as JSON.", p, "from_table")
+
+
+def renamed(d: Draw) -> Sample:
+    """JSON in, JSON out, one key with another name."""
+    p = person(d)
+    old, new = d.one(list(p)), d.one([w for w in COMMON if w not in p])
+    value = {new if k == old else k: v for k, v in p.items()}
+    return finished(d, f"{json.dumps(p, ensure_ascii=False)}\nRename the key {old} to {new}.", value, "renamed")

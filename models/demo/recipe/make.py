@@ -9,8 +9,8 @@ done (`--all` does so by itself). The pieces: tokenizer and books, training, eva
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
+import shutil
 import time
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import numpy as np
 
 import corpus
 import mix
-from settings import FULL, SEED, TINY, TOY, Paths, Schedule, Shape
+from settings import FULL, MODEL_FOLDER, SEED, TINY, TOY, Paths, Schedule, Shape
 from tokenizer import load_tokenizer, train_tokenizer
 from words import Draw
 
@@ -46,6 +46,10 @@ def tokenizer_texts(paths: Paths) -> list[str]:
 
 
 def build_tokenizer(paths: Paths, vocab: int = Shape().vocab) -> None:
+    """The shipped tokenizer where there is one, so that a new run can read older weights; else a new one."""
+    shipped = MODEL_FOLDER / "tokenizer.json"
+    if not paths.tokenizer.exists() and shipped.exists():
+        shutil.copy(shipped, paths.tokenizer)
     if not paths.tokenizer.exists():
         train_tokenizer(tokenizer_texts(paths), vocab).save(str(paths.tokenizer))
 
@@ -104,6 +108,17 @@ def build_model(paths: Paths, shape: Shape, schedule: Schedule, seconds: float) 
         stop_process(producers)
 
 
+def restart(paths: Paths, shape: Shape, schedule: Schedule, weights_file: Path, step: int) -> None:
+    """Makes a training state from a bf16 `source/` alone: for when the state was lost. The optimizer begins anew."""
+    from export import read_shipped
+    from train import Trainer
+
+    trainer = Trainer(shape, schedule, SEED, "cpu", compiled=False)
+    trainer.load_values(*read_shipped(weights_file, shape))
+    trainer.step = step
+    trainer.save(paths.state)
+
+
 def stop_process(process: multiprocessing.Process) -> None:
     import os
     import signal
@@ -118,12 +133,9 @@ def stop_process(process: multiprocessing.Process) -> None:
 
 def build_checkpoint(paths: Paths, shape: Shape) -> Path:
     """`checkpoint/` (FP8, what ships) and `source/` (bf16) from the last training state."""
-    import shutil
-
     import torch
 
     from export import write_checkpoint
-    from settings import MODEL_FOLDER
 
     state = torch.load(paths.state, map_location="cpu", weights_only=True)
     for name, fp8 in (("checkpoint", True), ("source", False)):
@@ -148,8 +160,7 @@ def build_results(paths: Paths, shape: Shape, n: int) -> None:
     weights, biases = read_shipped(paths.work / "checkpoint" / "model.safetensors", shape, device)
     model = CachedModel(shape, weights, biases)
     needle_tokens = shape.max_positions if shape.hidden > 64 else 512
-    results = evaluate(model, load_tokenizer(paths.tokenizer), set(stop_ids(shape)), paths, n, needle_tokens)
-    (paths.work / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
+    evaluate(model, load_tokenizer(paths.tokenizer), set(stop_ids(shape)), paths, n, needle_tokens)
 
 
 def main() -> None:
@@ -159,6 +170,9 @@ def main() -> None:
     parser.add_argument("--piece-seconds", type=float, default=540.0, help="training time of one call")
     parser.add_argument("--prompts", type=int, default=500, help="held-out prompts of each set")
     parser.add_argument("--all", action="store_true", help="go on until everything is done")
+    parser.add_argument("--skip-evaluation", action="store_true", help="stop when the checkpoint is written")
+    parser.add_argument("--restart-weights", type=Path, help="a bf16 model.safetensors of an earlier piece whose state was lost")
+    parser.add_argument("--restart-step", type=int, default=0, help="the step at which those weights were written")
     parser.add_argument("--toy", action="store_true", help="a tiny model and a few steps, to try the machinery")
     args = parser.parse_args()
     shape, schedule = (TINY, TOY) if args.toy else (Shape(), FULL)
@@ -167,12 +181,14 @@ def main() -> None:
     build_tokenizer(paths)
     build_books(paths)
     print(f"tokenizer and books: {time.monotonic() - start:.1f} s", flush=True)
+    if args.restart_weights and not paths.state.exists():
+        restart(paths, shape, schedule, args.restart_weights, args.restart_step)
     done = build_model(paths, shape, schedule, args.piece_seconds)
     while args.all and not done:
         done = build_model(paths, shape, schedule, args.piece_seconds)
     build_checkpoint(paths, shape)
     print(f"trained: {done}, {time.monotonic() - start:.1f} s", flush=True)
-    if done:
+    if done and not args.skip_evaluation:
         build_results(paths, shape, args.prompts)
         print(f"evaluated: {time.monotonic() - start:.1f} s", flush=True)
 

@@ -92,7 +92,7 @@ class Mixer:
             "json": from_families(json_tasks.FAMILIES), "reading": from_families(reading.FAMILIES), "stories": from_families(stories.FAMILIES),
             "tasks": from_families(tasks.FAMILIES), "talk": from_families(talk.FAMILIES),
         }
-        self.shares = {"problems": 22, "arithmetic": 7, "tools": 16, "json": 7, "reading": 14, "stories": 8, "tasks": 8, "talk": 3}
+        self.shares = {"problems": 24, "arithmetic": 8, "tools": 16, "json": 9, "reading": 14, "stories": 7, "tasks": 8, "talk": 3}
         if mix == "long":
             self.makers["needle"] = long_needle(length - 350, filler)
             self.shares["needle"] = 70

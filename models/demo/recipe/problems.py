@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from arithmetic import amount, minus, over, plus, times
 from samples import Family, Sample, conversation
-from words import COLOURS, Draw, cap, many, plural
+from words import COLOURS, DAYS, Draw, cap, many, plural
 
 
 @dataclass
@@ -534,10 +534,21 @@ STEPS: dict[int, list[tuple]] = {
 }
 
 
+BEFORE = ("Here is a problem: ", "Solve this: ", "Can you solve this? ", "Question: ", "Please help me. ", "A word problem: ", "It is {day} today. ")
+AFTER = (" Think step by step.", " Answer with a number.", " Please explain.", " Show your work.", " Be careful.", "\nAnswer:")
+
+
+def worded(d: Draw, text: str) -> str:
+    """In training, now and then with words around the problem."""
+    if d.held_out or d.chance(0.75):
+        return text
+    return d.one(BEFORE).format(day=d.one(DAYS)) + text if d.chance(0.6) else text + d.one(AFTER)
+
+
 def sample_of(problem, d: Draw) -> Sample:
     p = problem(d)
     thinking = None if not d.held_out else True
-    chat = conversation(d, p.text, "\n".join(p.lines), p.reply, thinking=thinking)
+    chat = conversation(d, worded(d, p.text), "\n".join(p.lines), p.reply, thinking=thinking)
     if not chat.thinking:
         chat.messages[-1].content = " ".join(line + "." if line[-1] != "." else line for line in p.lines[1:]) + " " + p.reply
     return Sample(chat, problem.__name__, str(p.answer))

@@ -34,7 +34,7 @@ class Shape:
     expert_width: int = 96
     routed_scale: float = 2.5
     index_heads: int = 4
-    index_dim: int = 32
+    index_dim: int = 64
     index_topk: int = 256
     index_types: tuple[str, ...] = (
         "full", "full", "shared", "full", "shared", "shared", "full", "shared",
@@ -81,10 +81,8 @@ class Phase:
 @dataclass(frozen=True)
 class Schedule:
     phases: tuple[Phase, ...]
-    warmup: int = 100
-    # From this step on the learning rate falls linearly to `floor` of its peak.
-    decay_from: int = 3000
-    floor: float = 0.03
+    # (step, share of the peak learning rate), straight lines between.
+    rates: tuple[tuple[int, float], ...]
     muon_lr: float = 5e-3
     adam_lr: float = 4e-3
     weight_decay: float = 0.05
@@ -97,13 +95,18 @@ class Schedule:
         return sum(phase.steps for phase in self.phases)
 
 
+# Two rounds: the indexers learn in the first, while attention is still dense, and the model learns to live with
+# their choice; the second goes over everything again with what the first has shown, and ends long and quantised.
 FULL = Schedule(
     phases=(
         Phase("dense", 2800, 128, 1024, False, False, 1, False, "short"),
         Phase("warm", 300, 128, 1024, False, True, 3, False, "short"),
         Phase("sparse", 1000, 128, 1024, True, True, 3, False, "short"),
-        Phase("long", 500, 32, 4096, True, True, 3, True, "long"),
+        Phase("dense again", 800, 128, 1024, False, False, 1, False, "short"),
+        Phase("sparse again", 600, 128, 1024, True, True, 3, False, "short"),
+        Phase("long", 430, 32, 4096, True, True, 3, True, "long"),
     ),
+    rates=((0, 0.01), (100, 1.0), (3000, 1.0), (4100, 0.33), (4160, 0.7), (4900, 0.7), (5930, 0.02)),
 )
 
 TOY = Schedule(
@@ -113,8 +116,7 @@ TOY = Schedule(
         Phase("sparse", 4, 4, 128, True, True, 3, False, "short"),
         Phase("long", 4, 2, 256, True, True, 3, True, "long"),
     ),
-    warmup=2,
-    decay_from=8,
+    rates=((0, 0.5), (2, 1.0), (18, 0.1)),
 )
 
 

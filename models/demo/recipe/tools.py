@@ -14,7 +14,7 @@ import arithmetic
 import talk
 from chat import Call, Message
 from samples import Family, Sample, settled
-from words import COMMON, DAYS, Draw, cap, plural
+from words import ANIMALS, COLOURS, COMMON, DAYS, PLACES, Draw, a, cap, plural
 
 FOODS = "soup bread rice fish pancakes noodles salad pizza porridge pudding".split()
 LANGUAGES = "French German Spanish Italian Dutch Polish Greek Danish".split()
@@ -185,6 +185,32 @@ HELD_OUT_TOOLS = [
     Tool("find_train", "Find the next train", {"from": ("string", "city"), "to": ("string", "city")}, train),
     Tool("define_word", "Look up the meaning of a word", {"word": ("string", "the word")}, define),
 ]
+# How a made-up argument is said, what it holds, and its type.
+SAID = {
+    "time": ("at {v}", "string", clock), "day": ("on {v}", "string", lambda d: d.one(DAYS)), "people": ("for {v} people", "integer", lambda d: d.num(2, 20)),
+    "city": ("in {v}", "string", Draw.city), "to": ("to {v}", "string", lambda d: d.one((d.city(), d.person()[0]))), "from": ("from {v}", "string", Draw.city),
+    "name": ("called {v}", "string", lambda d: d.person()[0]), "colour": ("in {v}", "string", lambda d: d.one(COLOURS)), "number": ("number {v}", "integer", lambda d: d.num(1, 999)),
+    "days": ("for {v} days", "integer", lambda d: d.num(2, 30)), "place": ("at the {v}", "string", lambda d: d.one(PLACES)), "with": ("with {v}", "string", lambda d: d.person()[0]),
+}
+VERBS = "rent buy sell find clean paint reserve hire plan start stop cancel repair watch check count show list open close order".split()
+
+
+def spoken_tool(d: Draw) -> Tool:
+    """A made-up tool that is asked for in plain words: `Rent a boat in Oslo for 3 days.`"""
+    verb, noun = d.one(VERBS), d.one((d.one(COMMON), d.thing(), d.one(ANIMALS)))
+    keys = d.some(SAID, d.num(1, 3))
+    values = {k: SAID[k][2](d) for k in keys}
+    words = " ".join(SAID[k][0].format(v=v) for k, v in values.items())
+    what = d.one((f"the {noun}", a(noun), f"my {noun}"))
+
+    def ask(_: Draw) -> Request:
+        q = d.one((f"{cap(verb)} {what} {words}.", f"Please {verb} {what} {words}.", f"I want to {verb} {what} {words}.", f"Can you {verb} {what} {words}?"))
+        return Request(q, values, {"status": "done"}, d.one((f"Done: {verb} {what} {words}.", f"I did it: {verb} {what} {words}.")))
+
+    described = d.one((f"{cap(verb)} {a(noun)}", f"{cap(verb)} the {noun}", f"Helps to {verb} {plural(noun)}"))
+    return Tool(f"{verb}_{noun}", described, {k: (SAID[k][1], f"the {k}") for k in keys}, ask)
+
+
 MADE_UP = ("open", "close", "read", "count", "check", "order", "rate", "print", "move", "lock")
 
 
@@ -207,7 +233,9 @@ def made_up_tool(d: Draw) -> Tool:
 def offered(d: Draw, used: list[Tool], pool: list[Tool]) -> list[dict]:
     names = {t.name for t in used}
     others = d.some([t for t in pool if t.name not in names], d.num(0, 3))
-    tools = used + others
+    if not d.held_out and d.chance(0.3):
+        others.append(spoken_tool(d))
+    tools = used + [t for t in others if t.name not in names]
     d.rng.shuffle(tools)
     return [t.schema(d) for t in tools]
 
@@ -222,7 +250,9 @@ def result_text(result: dict) -> str:
 
 def one_call(tools: list[Tool], name: str, finish: bool) -> Callable[[Draw], Sample]:
     def make(d: Draw) -> Sample:
-        tool = made_up_tool(d) if tools is TOOLS and not d.held_out and d.chance(0.3) else d.one(tools)
+        tool = d.one(tools)
+        if tools is TOOLS and not d.held_out and d.chance(0.5):
+            tool = d.one((made_up_tool, spoken_tool))(d)
         r = tool.ask(d)
         call = Call(tool.name, r.arguments)
         messages = [Message("user", r.question), Message("assistant", "", tool_thought(tool), [call])]

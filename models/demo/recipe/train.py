@@ -26,13 +26,11 @@ def phase_at(schedule: Schedule, step: int) -> Phase:
 
 
 def rate_at(schedule: Schedule, step: int) -> float:
-    """The share of the peak learning rate: a short rise, a plateau, a straight fall."""
-    if step < schedule.warmup:
-        return (step + 1) / schedule.warmup
-    if step < schedule.decay_from:
-        return 1.0
-    left = (schedule.steps - step) / (schedule.steps - schedule.decay_from)
-    return schedule.floor + (1 - schedule.floor) * left
+    """The share of the peak learning rate at a step."""
+    for (x0, y0), (x1, y1) in zip(schedule.rates, schedule.rates[1:]):
+        if step < x1:
+            return y0 + (y1 - y0) * (step - x0) / (x1 - x0)
+    return schedule.rates[-1][1]
 
 
 def quant_at(phase: Phase, step: int) -> str:
@@ -78,8 +76,8 @@ class Trainer:
         schedule, phase = self.schedule, phase_at(self.schedule, self.step)
         dtype = torch.bfloat16 if self.device == "cuda" else torch.float32
         used = compute_weights(self.weights, dtype, quant_at(phase, self.step))
-        offset = (self.step * 13) if phase.index_loss else None
-        losses = self.model.forward(used, self.biases, batch, phase.sparse, phase.mtp_depths, offset)
+        index_seed = self.step if phase.index_loss else None
+        losses = self.model.forward(used, self.biases, batch, phase.sparse, phase.mtp_depths, index_seed)
         total = losses.target + schedule.index_weight * losses.index
         for weight, loss in zip(schedule.mtp_weights, losses.drafts):
             total = total + weight * loss

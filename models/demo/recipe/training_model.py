@@ -1,8 +1,9 @@
 """The forward pass of training: whole rows, no cache, losses of target, indexers and draft depths.
 
 Attention is dense (causal) or sparse by a mask that the indexers choose. The indexers learn only from their own
-loss: the attention's distribution over the keys, averaged over heads and over the layers that share the choice.
-A few query rows of each sequence carry that loss; scores of all rows are needed for the choice alone.
+loss: the attention's distribution over the keys, of all heads and of the layers that share the choice.
+A few query rows of each sequence carry that loss, half of them rows of answers: an answer must reach a fact far
+back, and among evenly drawn rows such a row is rare. Scores of all rows are needed for the choice alone.
 """
 
 from __future__ import annotations
@@ -99,6 +100,17 @@ def keep_top(scores: Tensor, topk: int, dtype: torch.dtype) -> Tensor:
     return bias.scatter_(-1, top, 0.0)
 
 
+def at_rows(x: Tensor, picks: Tensor) -> Tensor:
+    """x [b, t, ...] at picks [b, n] -> [b, n, ...]"""
+    return x[torch.arange(len(x), device=x.device)[:, None], picks]
+
+
+def looks(p: Tensor) -> Tensor:
+    """What an indexer is to learn of p [b, heads, n, s]: half the heads' mean, half the most of any head."""
+    most = p.amax(1)
+    return 0.5 * p.mean(1) + 0.5 * most / most.sum(-1, keepdim=True)
+
+
 class TrainingModel:
     """Holds the shape, the tables and the compiled parts; weights come with each call."""
 
@@ -143,8 +155,14 @@ class TrainingModel:
             out[part, 0] = keep_top(scores, self.shape.index_topk, q.dtype).masked_fill_(above, float("-inf"))
         return out
 
-    def sampled(self, length: int, offset: int) -> Tensor:
-        return torch.arange(offset % INDEX_STRIDE, length, INDEX_STRIDE, device=self.device)
+    def sampled(self, weight: Tensor, seed: int) -> Tensor:
+        """Rows that carry the index loss, [rows, n]: half predict a token of full weight, half are any."""
+        rng = torch.Generator(device=weight.device).manual_seed(seed)
+        half = max(1, weight.shape[1] // INDEX_STRIDE // 2)
+        full = (shifted_weight(weight, 1) > 0.9).float()
+        keys = torch.rand(2, *weight.shape, generator=rng, device=weight.device)
+        keys[0] += full
+        return keys.topk(half, dim=-1).indices.transpose(0, 1).flatten(1)
 
     def open_choice(
         self, layer: int, h: Tensor, cq: Tensor, tables: tuple[Tensor, Tensor], w: Weights, rows: int, sparse: bool,
@@ -157,7 +175,7 @@ class TrainingModel:
         bias = self.choose(q, k, gates) if sparse else None
         scores = None
         if picks is not None:
-            scores = index_scores(q[:, picks], k, gates[:, picks])
+            scores = index_scores(at_rows(q, picks), k, at_rows(gates, picks))
         return Choice(bias, scores, layer, [])
 
     @torch.no_grad()
@@ -166,15 +184,15 @@ class TrainingModel:
         if picks is None:
             return
         q, k = (t.unflatten(0, (rows, -1)) for t in (q, k))
-        dots = torch.einsum("bthd,bshd->bhts", q[:, picks], k).float() * self.shape.qk**-0.5
-        later = torch.arange(k.shape[1], device=k.device) > picks[:, None]
-        choice.targets.append(dots.masked_fill_(later, float("-inf")).softmax(-1).mean(1))
+        dots = torch.einsum("bthd,bshd->bhts", at_rows(q, picks), k).float() * self.shape.qk**-0.5
+        later = torch.arange(k.shape[1], device=k.device) > picks[..., None]
+        choice.targets.append(looks(dots.masked_fill_(later[:, None], float("-inf")).softmax(-1)))
 
     def index_loss(self, choice: Choice, picks: Tensor | None) -> Tensor:
         if picks is None or choice.scores is None:
             return torch.zeros((), device=self.device)
         p = torch.stack(choice.targets).mean(0)
-        later = torch.arange(p.shape[-1], device=p.device) > picks[:, None]
+        later = torch.arange(p.shape[-1], device=p.device) > picks[..., None]
         log_q = choice.scores.masked_fill(later, float("-inf")).log_softmax(-1)
         divergence = torch.where(p > 0, p * (p.clamp(min=1e-20).log() - log_q.masked_fill(later, 0.0)), 0.0)
         return divergence.sum(-1).mean()
@@ -190,10 +208,10 @@ class TrainingModel:
         return x
 
     def forward(
-        self, weights: Weights, biases: Weights, batch: Batch, sparse: bool, mtp_depths: int, index_offset: int | None
+        self, weights: Weights, biases: Weights, batch: Batch, sparse: bool, mtp_depths: int, index_seed: int | None
     ) -> Losses:
         shape, (rows, length) = self.shape, batch.tokens.shape
-        picks = None if index_offset is None else self.sampled(length, index_offset)
+        picks = None if index_seed is None else self.sampled(batch.weight, index_seed)
         positions = torch.arange(length, device=self.device).repeat(rows)
         tables = rope_table(shape, positions)
         flat = batch.tokens.flatten()

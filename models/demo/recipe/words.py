@@ -7,13 +7,20 @@ import random
 GIRLS = (
     "Anna Mary Lucy Emma Sara Lily Nora Ella Rosa Jane Kate Mia Zoe Alice Clara Grace Helen Ida Julia Maya Ruth Eva Nina Olga "
     "Amy Beth Carla Dora Edith Fiona Gina Hazel Irene Joan Karen Laura Molly Nancy Olivia Paula Rita Sofia Tina Vera Wendy "
-    "Yara Ada Bella Cora Daisy Elsa Freya Greta Holly Iris Jenny Kira Leah Maria Nell Pia Rosie Sally Tess Una Violet"
+    "Yara Ada Bella Cora Daisy Elsa Freya Greta Holly Iris Jenny Kira Leah Maria Nell Pia Rosie Sally Tess Una Violet "
+    "Agnes Alma Becky Betty Cecilia Chloe Diana Doris Eliza Erica Esther Flora Georgia Hannah Heidi Hilda Isabel Jessica Judy Kathy "
+    "Lena Linda Lucia Mandy Margaret Martha Miriam Mona Naomi Nicole Pamela Peggy Rachel Rebecca Ruby Sabrina Sandra Sheila Sylvia Thea"
 ).split()
 BOYS = (
     "Tom Ben Sam Max Jack Leo Paul Adam Noah Luke Mark John Peter Henry Oscar Hugo Felix Simon David Jacob Daniel Eric Frank "
     "George Harry Ian James Kevin Liam Martin Nick Owen Philip Robert Steve Tim Victor Walter Alan Bill Carl Dan Ed Fred Greg "
-    "Hans Ivan Joe Karl Lars Mike Ned Otto Pete Ray Sven Ted Will Alex Bruno Colin Dean Evan Finn Gus"
+    "Hans Ivan Joe Karl Lars Mike Ned Otto Pete Ray Sven Ted Will Alex Bruno Colin Dean Evan Finn Gus "
+    "Albert Andrew Anton Axel Barry Bernard Caleb Charles Chris Cyril Dennis Derek Dylan Edgar Elias Emil Ernest Floyd Gary Gilbert "
+    "Harold Herman Howard Hubert Igor Isaac Jasper Jeff Jerry Jonathan Keith Kurt Lewis Lorenz Louis Marco Max Nathan Neil Oliver"
 ).split()
+ONSETS = "b br c ch d dr f fl g gr h j k kl l m n p pr qu r s sh sk st t th tr v w y z".split()
+VOWELS = "a e i o u a e i o ai ea ee ia ie oa ou".split()
+CODAS = "b d g k l ll m n nd nn r rd rn s ss t tt x z".split()
 HELD_OUT_GIRLS = "Mabel Tilda Ronja Abby Selma Wilma Petra Lotte".split()
 HELD_OUT_BOYS = "Milo Arthur Jonas Ralph Egon Theo Boris Quinn".split()
 
@@ -70,11 +77,28 @@ class Draw:
     def chance(self, p: float) -> bool:
         return self.rng.random() < p
 
+    def invented(self, syllables: int) -> str:
+        """A word nobody knows: it can only be copied, so the model learns to copy."""
+        out = ""
+        for i in range(syllables):
+            out += self.one(ONSETS) if i or self.chance(0.8) else ""
+            out += self.one(VOWELS) + (self.one(CODAS) if self.chance(0.45) else "")
+        return out
+
+    def known_or_invented(self, known, kept, held_out_share: float, invented_share: float, title: bool) -> str:
+        """In training some words are invented; in evaluation some are kept ones."""
+        if self.held_out:
+            return self.one(kept if self.chance(held_out_share) else known)
+        if self.chance(invented_share):
+            word = next(w for w in iter(lambda: self.invented(self.one((1, 1, 2, 2, 2, 3))), None) if 3 <= len(w) <= 9)
+            return cap(word) if title else word
+        return self.one(known)
+
     def girl(self) -> str:
-        return self.one(HELD_OUT_GIRLS if self.held_out and self.chance(0.5) else GIRLS)
+        return self.known_or_invented(GIRLS, HELD_OUT_GIRLS, 0.5, 0.5, True)
 
     def boy(self) -> str:
-        return self.one(HELD_OUT_BOYS if self.held_out and self.chance(0.5) else BOYS)
+        return self.known_or_invented(BOYS, HELD_OUT_BOYS, 0.5, 0.5, True)
 
     def person(self) -> tuple[str, str, str, str]:
         """(name, he, his, him)"""
@@ -91,10 +115,10 @@ class Draw:
         return out
 
     def thing(self) -> str:
-        return self.one(HELD_OUT_THINGS if self.held_out and self.chance(0.3) else THINGS)
+        return self.known_or_invented(THINGS, HELD_OUT_THINGS, 0.3, 0.25, False)
 
     def city(self) -> str:
-        return self.one(HELD_OUT_CITIES if self.held_out and self.chance(0.3) else CITIES)
+        return self.known_or_invented(CITIES, HELD_OUT_CITIES, 0.3, 0.45, True)
 
     def letters(self, n: int) -> str:
         return "".join(self.one("abcdefghijklmnopqrstuvwxyz") for _ in range(n))
@@ -114,7 +138,9 @@ class Draw:
 def plural(noun: str) -> str:
     if noun in IRREGULAR:
         return IRREGULAR[noun]
-    if noun.endswith("y") and noun[-2] not in "aeiou":
+    if noun.endswith(("s", "x", "z", "ch", "sh")):
+        return noun + "es"
+    if noun.endswith("y") and len(noun) > 1 and noun[-2] not in "aeiou":
         return noun[:-1] + "ies"
     return noun + "s"
 
