@@ -58,8 +58,11 @@ def bf16_tensors(weights: Weights, biases: Weights) -> Weights:
 
 
 def read_shipped(path: Path, shape: Shape, device: str = "cpu") -> tuple[Weights, Weights]:
+    return read_tensors(load_file(str(path)), shape, device)
+
+
+def read_tensors(stored: Weights, shape: Shape, device: str = "cpu") -> tuple[Weights, Weights]:
     """(weights dequantised to float32 under the recipe's names, router biases)"""
-    stored = load_file(str(path))
 
     def tensor(name: str) -> torch.Tensor:
         key = hub_name(name)
