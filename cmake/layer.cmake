@@ -9,7 +9,7 @@ function(bascule_layer name)
   set(benchmarks ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER benchmarks INCLUDE REGEX "_bench\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main)\\.cc$")
 
   list(TRANSFORM arg_DEPENDS PREPEND bascule_)
   add_library(bascule_${name} STATIC ${sources})

@@ -60,8 +60,6 @@ std::string complaint(const OptionRow& row, const std::string& text) {
       const auto value = parse_number<double>(text);
       return value && in_range(row, *value) ? "" : "a number" + range_text(row);
     }
-    case OptionKind::kBytes:
-      return parse_bytes(text).ok() ? "" : "a size such as 4GiB or 500MB";
     case OptionKind::kText:
     case OptionKind::kList: {
       const std::vector<std::string> choices = words(row.choices);
@@ -211,27 +209,6 @@ int64_t Options::integer(std::string_view name) const {
 double Options::number(std::string_view name) const {
   BASCULE_CHECK(has(name));
   return *parse_number<double>(text(name));
-}
-
-int64_t Options::bytes(std::string_view name) const {
-  BASCULE_CHECK(has(name));
-  return parse_bytes(text(name)).value();
-}
-
-Result<int64_t> parse_bytes(std::string_view text) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"", 1},      {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
-      {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  std::string_view unit(end, size_t(text.data() + text.size() - end));
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  for (const auto& [name, factor] : kUnits) {
-    const double n_bytes = value * factor;
-    if (error == std::errc() && unit == name && n_bytes >= 0 && n_bytes < 0x1p62)
-      return int64_t(n_bytes);
-  }
-  return invalid_argument(fmt::format("\"{}\" is no size; 4GiB or 500MB are", text));
 }
 
 Result<std::vector<int32_t>> parse_ids(std::string_view text) {

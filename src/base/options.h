@@ -21,7 +21,6 @@ enum class OptionKind {
   kFlag,     // given or not; "true" and "false" in files and the environment
   kInteger,  // of 64 bits
   kNumber,   // a finite double
-  kBytes,    // "4GiB", "500MB", "123"
   kText,
   kList,  // repeatable; one entry each time it is given
 };
@@ -66,9 +65,8 @@ class Options {
 
   bool has(std::string_view name) const { return !value(name).texts.empty(); }
   bool flag(std::string_view name) const;
-  int64_t integer(std::string_view name) const;  // has() must hold for this and the next two
+  int64_t integer(std::string_view name) const;  // has() must hold for this and the next
   double number(std::string_view name) const;
-  int64_t bytes(std::string_view name) const;
   std::string text(std::string_view name) const;  // empty without a value
   const std::vector<std::string>& list(std::string_view name) const { return value(name).texts; }
   const Value& value(std::string_view name) const;
@@ -79,9 +77,6 @@ class Options {
   std::map<std::string, Value, std::less<>> values_;
   std::vector<std::string> warnings_;
 };
-
-// "4GiB", "1.5 GB", "4096": bytes.
-Result<int64_t> parse_bytes(std::string_view text);
 
 // "1,2,3" as numbers; the message says which part is none.
 Result<std::vector<int32_t>> parse_ids(std::string_view text);

@@ -87,8 +87,6 @@ TEST(Options, RefusalsSayWhatWouldDo) {
             "flag: --max-tokens is \"0\"; a whole number of at least 1 is wanted");
   EXPECT_EQ(refusal({"run", "--kernels", "quick"}),
             "flag: --kernels is \"quick\"; one of reference, fast, auto is wanted");
-  EXPECT_EQ(refusal({"run", "--kv-cache-bytes", "many"}),
-            "flag: --kv-cache-bytes is \"many\"; a size such as 4GiB or 500MB is wanted");
   EXPECT_EQ(refusal({"run"}, {{"BASCULE_TP", "two"}}),
             "environment BASCULE_TP: --tp is \"two\"; a whole number from 1 to 64 is wanted");
   const std::string file = write_file("\nkernls = \"fast\"\n");
@@ -115,13 +113,6 @@ TEST(Options, FilesTakeListsAndFlags) {
   EXPECT_TRUE(line.options.flag("ignore-eos"));
   EXPECT_NE(refusal({"run", "--config", write_file("seed = [1, 2]\n")}).find("which takes one"),
             std::string::npos);
-}
-
-TEST(ParseBytes, KnowsUnits) {
-  EXPECT_EQ(*parse_bytes("4GiB"), int64_t{4} << 30);
-  EXPECT_EQ(*parse_bytes("1.5 GB"), 1500000000);
-  EXPECT_EQ(*parse_bytes("77"), 77);
-  for (const char* bad : {"", "GB", "-1", "4 gigs", "1e30TiB"}) EXPECT_FALSE(parse_bytes(bad).ok());
 }
 
 TEST(ParseIds, TakesCommasAndSpaces) {

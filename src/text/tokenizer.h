@@ -37,7 +37,7 @@ enum class Joining {
   kSpaced,  // text with a space between tokens
 };
 
-struct Decoding {
+struct DecodeRules {
   Joining joining = Joining::kBytes;
   uint32_t n_leading_spaces = 0;  // dropped at the very start of a text
 };
@@ -83,14 +83,14 @@ class Tokenizer {
   std::optional<Token> token_of(int32_t id) const;
   int32_t vocab_size() const { return vocab_size_; }  // every id is below
   const std::vector<Token>& added_tokens() const { return added_; }
-  const Decoding& decoding() const { return decoding_; }
+  const DecodeRules& decoding() const { return decoding_; }
 
  private:
   explicit Tokenizer(bascule_text_tokenizer* handle);
 
   bascule_text_tokenizer* handle_;  // owned
   int32_t vocab_size_ = 0;
-  Decoding decoding_;
+  DecodeRules decoding_;
   std::vector<Token> added_;  // by id
 };
 

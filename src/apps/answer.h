@@ -1,0 +1,59 @@
+// One answer as it is generated: tokens to text, thinking apart from what is said, stop strings,
+// printing.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/request.h"
+#include "text/incremental_decoder.h"
+#include "text/stop_strings.h"
+
+namespace bascule {
+
+struct AnswerStyle {
+  bool as_ids = false;       // print token ids, not text
+  bool in_thinking = false;  // the prompt ends inside the model's thinking
+  bool streams = true;       // print as it comes; else keep it for printed()
+  bool colour = false;       // thinking is dim
+  bool quiet = false;        // thinking and log-probabilities are not printed
+  int32_t think_end = -1;    // the token that ends thinking; -1: none does
+};
+
+class Answer : public std::enable_shared_from_this<Answer> {
+ public:
+  // `tokenizer` may be null with as_ids. Both must outlive it.
+  Answer(const AnswerStyle& style, const Tokenizer* tokenizer, const StopStrings& stops);
+
+  // For Engine::submit; keeps this answer alive.
+  std::unique_ptr<RequestListener> listener();
+
+  const std::string& text() const { return text_; }        // without the thinking
+  const std::string& printed() const { return printed_; }  // what was or would have been printed
+  const std::vector<int32_t>& tokens() const { return tokens_; }
+  const EndEvent& end() const { return end_; }
+  std::string summary() const;  // "[12 prompt tokens, 34 answer tokens, 56.7 tokens/s, stop]"
+
+ private:
+  class Listener;
+  RequestListener::Verdict take(const TokenEvent& event);
+  void finish(const EndEvent& event);
+  void say(const std::string& piece);
+  void end_thinking();
+  void print(const std::string& piece);
+  void print_logprobs(const TokenEvent& event);
+
+  AnswerStyle style_;
+  const Tokenizer* tokenizer_;
+  std::optional<IncrementalDecoder> decoder_;
+  StopMatcher stops_;
+  bool thinking_;
+  std::string text_, printed_;
+  std::vector<int32_t> tokens_;
+  EndEvent end_;
+  std::chrono::steady_clock::time_point started_, first_, last_;
+};
+
+}  // namespace bascule

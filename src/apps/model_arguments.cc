@@ -1,0 +1,108 @@
+#include "apps/model_arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "format/hub_cache.h"
+
+namespace bascule {
+namespace fs = std::filesystem;
+namespace {
+
+std::optional<Dtype> dtype_option(const Options& options, std::string_view name) {
+  const std::string text = options.text(name);
+  if (text == "f32") return Dtype::kF32;
+  if (text == "bf16") return Dtype::kBf16;
+  return {};  // auto
+}
+
+std::optional<float> number_option(const Options& options, std::string_view name) {
+  if (!options.has(name)) return {};
+  return float(options.number(name));
+}
+
+// Beside the installed program, then in the source tree that it was built from.
+std::vector<fs::path> demo_folders() {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) folders.push_back(program.parent_path().parent_path() / "share/bascule/models/demo");
+  folders.push_back(fs::path(BASCULE_SOURCE_DIR) / "models/demo");
+  return folders;
+}
+
+}  // namespace
+
+Result<fs::path> resolve_model(const std::string& model) {
+  if (!model.empty()) return find_model_folder(model);
+  std::string looked;
+  for (const fs::path& folder : demo_folders()) {
+    std::error_code error;
+    if (fs::exists(folder / "config.json", error)) return folder;
+    looked += fmt::format("{}{}", looked.empty() ? "" : ", ", folder.string());
+  }
+  return not_found(fmt::format("no MODEL was named, and the demo model is not in {}", looked));
+}
+
+bool looks_like_model(const std::string& argument) {
+  std::error_code error;
+  if (fs::is_directory(argument, error)) return true;
+  const size_t slash = argument.find('/');
+  const bool one_slash = slash != std::string::npos && slash > 0 && slash + 1 < argument.size() &&
+                         argument.find('/', slash + 1) == std::string::npos;
+  const auto is_id = [](unsigned char c) {
+    return std::isalnum(c) || c == '/' || c == '-' || c == '_' || c == '.' || c == '@';
+  };
+  if (one_slash && std::ranges::all_of(argument, is_id)) return true;
+  return argument.starts_with("/") || argument.starts_with("./") || argument.starts_with("../");
+}
+
+Result<fs::path> only_model(const CommandLine& line) {
+  if (line.positionals.size() > 1)
+    return invalid_argument(
+        fmt::format("\"{}\" comes after MODEL; one model is wanted", line.positionals[1]));
+  return resolve_model(line.positionals.empty() ? "" : line.positionals[0]);
+}
+
+ConfigOverrides config_overrides(const Options& options) {
+  return {.latent_norm_eps = number_option(options, "latent-norm-eps"),
+          .index_norm_eps = number_option(options, "k-norm-eps")};
+}
+
+Status apply_model_defaults(const LoadedModel& model, Options& options) {
+  const std::string where = "generation_config.json";
+  const GenerationDefaults& d = model.defaults;
+  const std::pair<const char*, std::optional<float>> numbers[] = {
+      {"temperature", d.temperature},
+      {"top-p", d.top_p},
+      {"min-p", d.min_p},
+      {"repetition-penalty", d.repetition_penalty}};
+  for (const auto& [name, value] : numbers)
+    if (value) BASCULE_TRY(options.set_model(name, fmt::format("{}", *value), where));
+  if (d.top_k)
+    BASCULE_TRY(options.set_model("top-k", fmt::format("{}", std::max(0, *d.top_k)), where));
+  return {};
+}
+
+EngineOptions engine_options(const Options& options) {
+  const std::string kernels = options.text("kernels");
+  EngineOptions result{
+      .layout = {.tp = int(options.integer("tp")),
+                 .ep = int(options.integer("ep")),
+                 .dp = int(options.integer("dp"))},
+      .n_threads = options.has("threads") ? int(options.integer("threads")) : 0,
+      .kernels = kernels == "reference" ? KernelMode::kReference
+                 : kernels == "fast"    ? KernelMode::kFast
+                                        : KernelMode::kAuto,
+      .cpu_target = options.text("cpu-target"),
+      .activations = dtype_option(options, "activations"),
+      .kv_dtype = dtype_option(options, "kv-cache-dtype"),
+      .max_context = options.has("max-model-len") ? options.integer("max-model-len") : 0,
+      .max_batch_tokens = options.integer("max-batch-tokens"),
+      .max_requests = options.integer("max-num-seqs")};
+  if (options.has("kv-cache-tokens")) result.kv_tokens = options.integer("kv-cache-tokens");
+  return result;
+}
+
+}  // namespace bascule

@@ -1,0 +1,28 @@
+// From the command line to a model and an engine's options: what `run`, `plan` and `inspect` share.
+#pragma once
+
+#include <filesystem>
+
+#include "base/options.h"
+#include "engine/setup.h"
+#include "model/load.h"
+
+namespace bascule {
+
+// MODEL, or the demo model's folder where `model` is empty; says where it looked.
+Result<std::filesystem::path> resolve_model(const std::string& model);
+
+// True for what can only be meant as MODEL: a folder, or ORG/NAME.
+bool looks_like_model(const std::string& argument);
+
+// The one positional that plan and inspect take, or none.
+Result<std::filesystem::path> only_model(const CommandLine& line);
+
+ConfigOverrides config_overrides(const Options& options);
+
+// Puts the model's own sampling defaults under the options.
+Status apply_model_defaults(const LoadedModel& model, Options& options);
+
+EngineOptions engine_options(const Options& options);
+
+}  // namespace bascule
