@@ -7,7 +7,7 @@ step_log=
 step() {
   local name=$1 began=$SECONDS
   shift
-  step_log=build/ci/$(printf '%02d' ${#step_times[@]})-${name//[^a-z0-9]/-}.log
+  step_log=build/ci/$(printf '%02d' ${#step_times[@]})-${name//[^A-Za-z0-9]/-}.log
   printf '\n=== %s\n' "$name"
   if ! run_and_keep "$@"; then
     printf '\n=== FAILED: %s, after %d s; its output is in %s\n' "$name" $((SECONDS - began)) "$step_log"
