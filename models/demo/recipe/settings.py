@@ -95,18 +95,17 @@ class Schedule:
         return sum(phase.steps for phase in self.phases)
 
 
-# Two rounds: the indexers learn in the first, while attention is still dense, and the model learns to live with
-# their choice; the second goes over everything again with what the first has shown, and ends long and quantised.
+# The indexers first learn while attention is still dense; then the model learns to live with their choice. The same
+# again at 4,096, where ten times as many keys compete. The end is quantised.
 FULL = Schedule(
     phases=(
-        Phase("dense", 2800, 128, 1024, False, False, 1, False, "short"),
+        Phase("dense", 3000, 128, 1024, False, False, 1, False, "short"),
         Phase("warm", 300, 128, 1024, False, True, 3, False, "short"),
         Phase("sparse", 1000, 128, 1024, True, True, 3, False, "short"),
-        Phase("dense again", 800, 128, 1024, False, False, 1, False, "short"),
-        Phase("sparse again", 600, 128, 1024, True, True, 3, False, "short"),
-        Phase("long", 430, 32, 4096, True, True, 3, True, "long"),
+        Phase("long-warm", 150, 32, 4096, False, True, 3, False, "long"),
+        Phase("long", 550, 32, 4096, True, True, 3, True, "long"),
     ),
-    rates=((0, 0.01), (100, 1.0), (3000, 1.0), (4100, 0.33), (4160, 0.7), (4900, 0.7), (5930, 0.02)),
+    rates=((0, 0.01), (100, 1.0), (3300, 1.0), (5000, 0.02)),
 )
 
 TOY = Schedule(

@@ -84,7 +84,7 @@ class Trainer:
         total.backward()
         rate = rate_at(schedule, self.step)
         self.optimizer.step(schedule.muon_lr * rate, schedule.adam_lr * rate)
-        self.balance(losses.loads, schedule.bias_rate * max(rate, 0.2))
+        self.balance(losses.loads, schedule.bias_rate * max(rate, 0.5))
         self.step += 1
         self.tokens += batch.tokens.numel()
         return losses
