@@ -169,7 +169,7 @@ Json to_json(const LoadedModel& model, const EngineSetup& setup) {
 Result<int> cmd_plan(const CommandLine& line) {
   BASCULE_TRY_ASSIGN(const std::filesystem::path folder, only_model(line));
   BASCULE_TRY_ASSIGN(const std::unique_ptr<LoadedModel> model,
-                     load_model(folder, config_overrides(line.options)));
+                     load_model(folder, config_overrides(line.options), WeightUse::kShapes));
   BASCULE_TRY_ASSIGN(const EngineSetup setup, plan_engine(*model, engine_options(line.options)));
   if (line.options.has("explain")) {
     BASCULE_TRY(explain(setup.plans[0], line.options.text("explain")));

@@ -20,11 +20,15 @@ struct Loaded {
   ModelWeights weights;
   SafetensorsFile reference;
 
-  explicit Loaded(const std::string& name)
-      : reference(SafetensorsFile::open(folder(name) / "reference.safetensors").value()) {
-    checkpoint = Checkpoint::open(folder(name)).value();
-    config = parse_config(checkpoint->read_text("config.json").value(), name).value();
-    config.latent_norm_eps = 1e-6f;  // as the fixtures' READMEs say
+  // A fixture; eps as their READMEs say.
+  explicit Loaded(const std::string& name) : Loaded(folder(name), folder(name), 1e-6f) {}
+
+  Loaded(const std::filesystem::path& model, const std::filesystem::path& references,
+         float latent_norm_eps)
+      : reference(SafetensorsFile::open(references / "reference.safetensors").value()) {
+    checkpoint = Checkpoint::open(model).value();
+    config = parse_config(checkpoint->read_text("config.json").value(), model.string()).value();
+    config.latent_norm_eps = latent_norm_eps;
     config.index_norm_eps = 1e-6f;
     weights = load_weights(*checkpoint, config).value();
   }
@@ -282,6 +286,33 @@ TEST(Bf16Activations, StayWithinTwiceTheirNaturalError) {
   Sequence fresh(model, KernelMode::kFast, Dtype::kBf16);
   EXPECT_EQ(greedy(fresh, ids, vocab), model.expected<int32_t>("generated"));
   RecordProperty("relative change", std::to_string(relative_change(logits, expected)));
+}
+
+// The recipe's PyTorch model, written from the specification: a second opinion. Past index_topk
+// (256).
+TEST(DemoModel, AgreesWithItsRecipe) {
+  const std::filesystem::path tests(BASCULE_TEST_DATA);
+  const Loaded model(tests.parent_path() / "models/demo", tests / "golden/demo", 1e-5f);
+  auto ids = model.expected<int32_t>("input_ids");
+  const auto argmax = model.expected<int32_t>("argmax");
+  const auto rows = model.expected<int32_t>("rows");
+  const auto expected = model.expected<float>("logits");
+  const int64_t vocab = model.config.vocab_size;
+
+  Sequence sequence(model, KernelMode::kFast, Dtype::kF32, {}, 2);
+  std::vector<float> logits;
+  for (size_t i = 0; i < ids.size(); i += 352) {  // a step takes 512 tokens at most
+    const auto piece = sequence.run({ids.begin() + i, ids.begin() + i + 352}).logits;
+    logits.insert(logits.end(), piece.begin(), piece.end());
+  }
+  EXPECT_EQ(argmaxes(logits, vocab), (std::vector<int64_t>{argmax.begin(), argmax.end()}));
+  double largest = 0;
+  for (size_t r = 0; r < rows.size(); ++r)
+    for (int64_t c = 0; c < vocab; ++c)
+      largest = std::max(
+          largest, std::abs(double(logits[rows[r] * vocab + c]) - double(expected[r * vocab + c])));
+  EXPECT_LE(largest, 1e-3);
+  RecordProperty("largest logit difference", std::to_string(largest));
 }
 
 }  // namespace

@@ -52,13 +52,13 @@ int64_t loaded_bytes(const Checkpoint& checkpoint, const ModelConfig& config) {
 }  // namespace
 
 Result<std::unique_ptr<LoadedModel>> load_model(const std::filesystem::path& folder,
-                                                const ConfigOverrides& overrides) {
+                                                const ConfigOverrides& overrides, WeightUse use) {
   auto model = std::make_unique<LoadedModel>();
   BASCULE_TRY_ASSIGN(model->checkpoint, Checkpoint::open(folder));
   BASCULE_TRY_ASSIGN(const std::string json, model->checkpoint->read_text("config.json"));
   BASCULE_TRY_ASSIGN(model->config, parse_config(json, "config.json"));
   BASCULE_TRY(apply(overrides, model->config));
-  BASCULE_TRY_ASSIGN(model->weights, load_weights(*model->checkpoint, model->config));
+  BASCULE_TRY_ASSIGN(model->weights, load_weights(*model->checkpoint, model->config, use));
   BASCULE_TRY_ASSIGN(model->defaults, read_defaults(*model->checkpoint));
   BASCULE_TRY_ASSIGN(model->end_tokens, end_tokens_of(*model));
   model->weight_bytes = loaded_bytes(*model->checkpoint, model->config);

@@ -35,7 +35,9 @@ struct LoadedModel {
   Status read_ahead(const std::function<bool(int64_t, int64_t)>& progress) const;
 };
 
+// `use` as load_weights() takes it: a plan needs shapes alone.
 Result<std::unique_ptr<LoadedModel>> load_model(const std::filesystem::path& folder,
-                                                const ConfigOverrides& overrides = {});
+                                                const ConfigOverrides& overrides = {},
+                                                WeightUse use = WeightUse::kValues);
 
 }  // namespace bascule

@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string_view>
 
 #include "base/quote.h"
+#include "device/host_memory.h"
+#include "tensor/quant/fp8_block.h"
 
 namespace bascule {
 namespace {
@@ -22,12 +25,12 @@ struct Slot {
   Weight* matrix = nullptr;  // one of the two
   Vector* vector = nullptr;
 
-  void fill(const StoredTensor& stored) const {
-    const auto& shape = stored.shape;
+  void fill(const void* data, Dtype dtype) const {
+    const auto& shape = expected.shape;
     if (matrix != nullptr) {
-      matrix->w = Tensor<2>::packed(stored.data, stored.dtype, {shape[0], shape[1]});
+      matrix->w = Tensor<2>::packed(data, dtype, {shape[0], shape[1]});
     } else {
-      *vector = Vector::packed(stored.data, stored.dtype, {shape[0]});
+      *vector = Vector::packed(data, dtype, {shape[0]});
     }
   }
 };
@@ -129,6 +132,26 @@ class Table {
   std::string_view part_;  // of all that is added, where it is not empty
 };
 
+// The scale of an FP8 weight, where it has one: [blocks of rows, blocks of columns] in F32.
+const StoredTensor* fp8_scale(const Checkpoint& checkpoint, const StoredTensor& weight) {
+  const StoredTensor* scale = checkpoint.find(weight.name + "_scale_inv");
+  const bool fits = scale != nullptr && scale->dtype == Dtype::kF32 && weight.shape.size() == 2 &&
+                    scale->shape == std::vector<int64_t>{fp8_blocks(weight.shape[0]),
+                                                         fp8_blocks(weight.shape[1])};
+  return fits ? scale : nullptr;
+}
+
+std::unique_ptr<float[]> decode_fp8(const StoredTensor& weight, const StoredTensor& scale) {
+  const std::array<int64_t, 2> extent = {weight.shape[0], weight.shape[1]};
+  std::unique_ptr<float[]> values(new float[static_cast<size_t>(weight.n_elements())]);
+  decode_fp8_blocks(
+      View<const uint8_t, 2>::packed(static_cast<const uint8_t*>(weight.data), extent),
+      View<const float, 2>::packed(static_cast<const float*>(scale.data),
+                                   {scale.shape[0], scale.shape[1]}),
+      View<float, 2>::packed(values.get(), extent));
+  return values;
+}
+
 // Fates, and how soon a person wants to hear of each: a file in a format that is not read has
 // wrong types, unknown scales and perhaps missing tensors, and the type explains the others.
 constexpr const char* kLoaded = "loaded";
@@ -180,13 +203,55 @@ class Accountant {
   }
 
   // Views of all that the table has; only after a report without faults.
-  void fill() const {
-    for (size_t i = 0; i < table_.slots().size(); ++i)
-      if (is_wanted(i)) table_.slots()[i].fill(*checkpoint_.find(table_.slots()[i].expected.name));
+  Status fill(WeightUse use, ModelWeights& weights) const {
+    weights.decoded_bytes = decoded_bytes();
+    const int64_t available = HostMemory::detect().available_bytes;
+    if (use == WeightUse::kValues && weights.decoded_bytes > available)
+      return resource_exhausted(
+          fmt::format("FP8 weights are decoded to F32 by this version, which takes {} bytes of "
+                      "memory, and {} are available; a BF16 checkpoint is read in place",
+                      weights.decoded_bytes, available));
+    for (size_t i = 0; i < table_.slots().size(); ++i) {
+      if (!is_wanted(i)) continue;
+      const Slot& slot = table_.slots()[i];
+      const StoredTensor& stored = *checkpoint_.find(slot.expected.name);
+      if (stored.dtype != Dtype::kF8E4m3) {
+        slot.fill(stored.data, stored.dtype);
+      } else if (use == WeightUse::kShapes) {
+        slot.fill(nullptr, Dtype::kF32);
+      } else {
+        weights.decoded.push_back(decode_fp8(stored, *fp8_scale(checkpoint_, stored)));
+        slot.fill(weights.decoded.back().get(), Dtype::kF32);
+      }
+    }
+    return {};
   }
   bool has_draft() const { return has_draft_; }
 
  private:
+  int64_t decoded_bytes() const {
+    int64_t n_bytes = 0;
+    for (size_t i = 0; i < table_.slots().size(); ++i) {
+      if (!is_wanted(i)) continue;
+      const StoredTensor& stored = *checkpoint_.find(table_.slots()[i].expected.name);
+      if (stored.dtype == Dtype::kF8E4m3) n_bytes += stored.n_elements() * 4;
+    }
+    return n_bytes;
+  }
+
+  // The weight that an FP8 scale belongs to, if the table wants it in that format.
+  const Slot* scaled_by(const StoredTensor& tensor) const {
+    constexpr std::string_view kSuffix = "_scale_inv";
+    if (!tensor.name.ends_with(kSuffix)) return nullptr;
+    const auto found =
+        slot_by_name_.find(tensor.name.substr(0, tensor.name.size() - kSuffix.size()));
+    if (found == slot_by_name_.end()) return nullptr;
+    const StoredTensor* weight = checkpoint_.find(found->first);
+    const bool scales = weight != nullptr && weight->dtype == Dtype::kF8E4m3 &&
+                        fp8_scale(checkpoint_, *weight) == &tensor;
+    return scales ? &table_.slots()[found->second] : nullptr;
+  }
+
   bool is_wanted(size_t slot) const { return has_draft_ || !table_.is_draft(slot); }
 
   bool any_draft_tensor() const {
@@ -198,6 +263,12 @@ class Accountant {
   void account_for(const StoredTensor& tensor) {
     const auto found = slot_by_name_.find(tensor.name);
     if (found != slot_by_name_.end()) return expected(tensor, table_.slots()[found->second]);
+    if (const Slot* weight = scaled_by(tensor)) {
+      add(tensor, kLoaded, "scale of its FP8 weight", weight->expected.part);
+      ++report_.n_expected;
+      ++report_.n_loaded;
+      return;
+    }
     if (const auto reason = reason_to_skip(tensor)) return skipped(tensor, *reason);
     add(tensor, "unknown", why_unknown(tensor.name), "");
     ++report_.n_errors;
@@ -206,7 +277,7 @@ class Accountant {
   void expected(const StoredTensor& tensor, const Slot& slot) {
     const ExpectedTensor& e = slot.expected;
     ++report_.n_expected;
-    if (const std::string fault = type_fault(tensor, e); !fault.empty()) {
+    if (const std::string fault = type_fault(tensor, slot); !fault.empty()) {
       add(tensor, "wrong type", fault, e.part);
       ++report_.n_errors;
     } else if (tensor.shape != e.shape) {
@@ -218,15 +289,20 @@ class Accountant {
     }
   }
 
-  static std::string type_fault(const StoredTensor& tensor, const ExpectedTensor& e) {
-    if (e.keeps_f32 && tensor.dtype != Dtype::kF32)
+  std::string type_fault(const StoredTensor& tensor, const Slot& slot) const {
+    if (slot.expected.keeps_f32 && tensor.dtype != Dtype::kF32)
       return "F32 expected: 16 bits merge neighbouring biases and change which experts are chosen; "
              "take this tensor from the original checkpoint";
     if (is_plain_float(tensor.dtype)) return "";
+    if (tensor.dtype != Dtype::kF8E4m3 || slot.matrix == nullptr)
+      return fmt::format(
+          "BF16, F16, F32, or F8_E4M3 with scales expected: {} is not read by this version",
+          name(tensor.dtype));
+    if (fp8_scale(checkpoint_, tensor) != nullptr) return "";
     return fmt::format(
-        "BF16, F16 or F32 expected: {} and other block formats are not read by this "
-        "version",
-        name(tensor.dtype));
+        "an FP8 weight comes with {}_scale_inv, F32, one scale a block of {} x {}; the checkpoint "
+        "has none of that shape",
+        tensor.name, kFp8Block, kFp8Block);
   }
 
   // Tensors that have no place here and that a good checkpoint may hold.
@@ -384,16 +460,20 @@ WeightsReport account(const Checkpoint& checkpoint, const ModelConfig& config) {
   return Accountant(checkpoint, config, unused).report();
 }
 
-Result<ModelWeights> load_weights(const Checkpoint& checkpoint, const ModelConfig& config) {
+Result<ModelWeights> load_weights(const Checkpoint& checkpoint, const ModelConfig& config,
+                                  WeightUse use) {
   ModelWeights weights;
   Accountant accountant(checkpoint, config, weights);
   WeightsReport report = accountant.report();
   if (report.n_errors > 0) return first_fault(report).with_context(checkpoint.folder().string());
-  accountant.fill();
+  BASCULE_TRY(accountant.fill(use, weights));
   weights.has_draft = accountant.has_draft();
   if (!weights.has_draft) weights.draft = {};
   if (config.tied_head) weights.head = weights.embed;
   weights.notices = std::move(report.notices);
+  if (weights.decoded_bytes > 0)
+    weights.notices.push_back(
+        fmt::format("FP8 weights are held in memory as F32: {} bytes", weights.decoded_bytes));
   return weights;
 }
 
@@ -422,7 +502,14 @@ int64_t first_non_finite(const Bits* data, int64_t n, Dtype dtype) {
   return n;
 }
 
+// An FP8 code of 0x7f or 0xff.
+int64_t first_nan_code(const uint8_t* data, int64_t n) {
+  return std::find_if(data, data + n, [](uint8_t code) { return (code & 0x7f) == 0x7f; }) - data;
+}
+
 int64_t first_non_finite(const StoredTensor& t, int64_t begin, int64_t end) {
+  if (t.dtype == Dtype::kF8E4m3)
+    return begin + first_nan_code(static_cast<const uint8_t*>(t.data) + begin, end - begin);
   if (t.dtype == Dtype::kF32)
     return begin +
            first_non_finite(static_cast<const uint32_t*>(t.data) + begin, end - begin, t.dtype);
@@ -460,7 +547,8 @@ Result<std::vector<std::string>> find_non_finite(
       if (bad < end) {
         is_clean = false;
         found.push_back(fmt::format("tensor {} in {} has {} at {}", in_quotes(t.name), row.file,
-                                    load(t.data, t.dtype, bad), index_text(t, bad)));
+                                    t.dtype == Dtype::kF8E4m3 ? NAN : load(t.data, t.dtype, bad),
+                                    index_text(t, bad)));
       }
       done_bytes += (end - begin) * size_bytes(t.dtype);
       if (!progress(done_bytes, total_bytes)) return cancelled("the check was stopped");

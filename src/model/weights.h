@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,10 @@ struct ModelWeights {
   bool has_draft = false;
   DraftWeights draft;
   std::vector<std::string> notices;  // what a person should know: tensors skipped, no draft layer
+
+  // What was stored in a block format and is in memory as F32; the other views look into the file.
+  std::vector<std::unique_ptr<float[]>> decoded;
+  int64_t decoded_bytes = 0;  // of all such tensors, whether they have been decoded or not
 };
 
 // What a checkpoint of this configuration must hold, in the order of the forward pass; with the
@@ -113,8 +118,11 @@ WeightsReport account(const Checkpoint& checkpoint, const ModelConfig& config);
 
 // The weights, as views into the checkpoint's mapping; fails with the first fault that account()
 // finds, naming the tensor, its shape and what was expected, and how many more there are. The
-// checkpoint must outlive the result.
-Result<ModelWeights> load_weights(const Checkpoint& checkpoint, const ModelConfig& config);
+// checkpoint must outlive the result. FP8 tensors (128 x 128 blocks) are decoded to F32, which is
+// refused where memory does not hold it; with kShapes they have null data, enough for a plan.
+enum class WeightUse { kValues, kShapes };
+Result<ModelWeights> load_weights(const Checkpoint& checkpoint, const ModelConfig& config,
+                                  WeightUse use = WeightUse::kValues);
 
 // Reads every loaded float tensor and reports the first NaN or infinity of each that has one.
 // `progress` is called with (bytes done, bytes in all); returning false cancels.

@@ -8,6 +8,7 @@
 
 #include "support/temp_folder.h"
 #include "support/toy_checkpoint.h"
+#include "tensor/quant/fp8_block.h"
 
 namespace bascule {
 namespace {
@@ -229,21 +230,53 @@ TEST(Weights, SkipTheDraftLayersOwnCopiesOfEmbeddingAndHead) {
 }
 
 // https://github.com/vllm-project/vllm/pull/32101
-TEST(Weights, RefuseBlockFormatsByTheWeightAndNotByItsScale) {
+TEST(Weights, RefuseAnFp8WeightWithoutItsScale) {
   ToyCheckpoint toy;
   const std::string name = "model.layers.4.mlp.experts.0.down_proj.weight";
   toy.tensors[name] = ToyTensor::of(Dtype::kF8E4m3, {36, 7});
-  toy.tensors[name + "_scale_inv"] = ToyTensor::of(Dtype::kF32, {1, 1});
+  EXPECT_THAT(Opened(toy).error(), AllOf(HasSubstr("F8_E4M3 [36, 7]"), HasSubstr("wrong type"),
+                                         HasSubstr(name + "_scale_inv, F32")));
+  toy.tensors[name + "_scale_inv"] = ToyTensor::of(Dtype::kF32, {2, 1});  // of another shape
+  EXPECT_THAT(Opened(toy).error(), HasSubstr("faults: 1 wrong type, 1 unknown"));
+}
+
+TEST(Weights, RefuseFormatsThatAreNotRead) {
+  ToyCheckpoint toy;
+  const std::string name = "model.layers.4.mlp.experts.0.down_proj.weight";
+  toy.tensors[name] = ToyTensor::of(Dtype::kU8, {36, 7});
+  toy.tensors[name + "_scale"] = ToyTensor::of(Dtype::kU8, {36, 1});
   const Opened opened(toy);
-  EXPECT_THAT(
-      opened.error(),
-      AllOf(HasSubstr("tensor \"" + name +
-                      "\", F8_E4M3 [36, 7] in model.safetensors: wrong "
-                      "type: BF16, F16 or F32 expected: F8_E4M3 and other block formats are "
-                      "not read by this version"),
-            HasSubstr("faults: 1 wrong type, 1 unknown")));
-  EXPECT_EQ(row(opened.report(), name + "_scale_inv").reason,
+  EXPECT_THAT(opened.error(), AllOf(HasSubstr("U8 is not read by this version"),
+                                    HasSubstr("faults: 1 wrong type, 1 unknown")));
+  EXPECT_EQ(row(opened.report(), name + "_scale").reason,
             "the scale of a block format, which this version does not read");
+}
+
+TEST(Weights, DecodeFp8ByItsBlockScales) {
+  ToyCheckpoint toy;
+  const std::string name = "model.layers.4.mlp.experts.0.down_proj.weight";
+  toy.tensors[name] = ToyTensor::of(Dtype::kF8E4m3, {36, 7});
+  for (size_t i = 0; i < toy.tensors[name].bytes.size(); ++i)
+    toy.tensors[name].bytes[i] = static_cast<char>(i * 5 % 127);  // no NaN
+  toy.tensors[name + "_scale_inv"] = ToyTensor::of(Dtype::kF32, {1, 1});
+  toy.tensors[name + "_scale_inv"].set(0, 0.375f);
+  const Opened opened(toy);
+  ASSERT_EQ(opened.report().n_errors, 0);
+  EXPECT_EQ(row(opened.report(), name).fate, "loaded");
+  EXPECT_EQ(row(opened.report(), name + "_scale_inv").fate, "loaded");
+  const auto weights = load_weights(*opened.checkpoint, opened.config);
+  ASSERT_TRUE(weights.ok());
+  EXPECT_EQ(weights->decoded_bytes, 36 * 7 * 4);
+  const StoredTensor* codes = opened.checkpoint->find(name);
+  const StoredTensor* scale = opened.checkpoint->find(name + "_scale_inv");
+  const View<float, 2> decoded = weights->draft.layer.experts[0].down.w.as<float>();
+  for (int64_t i = 0; i < 36 * 7; ++i)
+    ASSERT_EQ(decoded(i / 7, i % 7), fp8_e4m3_value(static_cast<const uint8_t*>(codes->data)[i]) *
+                                         *static_cast<const float*>(scale->data));
+  const auto shapes = load_weights(*opened.checkpoint, opened.config, WeightUse::kShapes);
+  ASSERT_TRUE(shapes.ok());
+  EXPECT_EQ(shapes->draft.layer.experts[0].down.w.data, nullptr);
+  EXPECT_EQ(shapes->decoded_bytes, weights->decoded_bytes);
 }
 
 // https://github.com/sgl-project/sglang/pull/37133
