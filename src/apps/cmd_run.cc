@@ -213,7 +213,6 @@ Result<std::string> Session::answer(std::vector<int32_t> prompt, AnswerStyle sty
 
   std::optional<DumpRecorder> dump;
   if (options_.has("dump")) {
-    if (n_answers > 1) return invalid_argument("--dump records one answer; leave --n at 1");
     dump.emplace(model_->config);
   }
   std::vector<std::shared_ptr<Answer>> answers;
@@ -250,12 +249,26 @@ Result<std::string> Session::answer(std::vector<int32_t> prompt, AnswerStyle sty
   return answers[0]->text();
 }
 
+// Before anything long runs: whether --dump could be written.
+Status check_dump(const Options& options) {
+  if (!options.has("dump")) return {};
+  if (options.integer("n") > 1)
+    return invalid_argument("--dump records one answer; leave --n at 1");
+  const auto folder = std::filesystem::absolute(options.text("dump")).parent_path();
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error))
+    return not_found(
+        fmt::format("--dump {}: there is no folder {}", options.text("dump"), folder.string()));
+  return {};
+}
+
 }  // namespace
 
 Result<int> cmd_run(const CommandLine& line) {
   const Interrupt interrupt;
   BASCULE_TRY_ASSIGN(const Words words, split_words(line.positionals));
   const bool has_ids = line.options.has("prompt-ids");
+  BASCULE_TRY(check_dump(line.options));
   if (has_ids && words.prompt)
     return invalid_argument("a prompt and --prompt-ids were given; one of them is wanted");
   std::vector<int32_t> ids;
