@@ -216,5 +216,171 @@ TEST(ExpertUp, GatesFarFromZeroSaturateAsTheSigmoidDoes) {
   }
 }
 
+struct RouteShape {
+  int64_t n_tokens, n_experts, n_active;
+  int64_t n_shared = 0, n_groups = 1, n_active_groups = 1;
+  bool sigmoid = true, normalise = true, biased = true;
+  float scale = 2.5f;
+};
+
+struct RouteCase {
+  explicit RouteCase(const RouteShape& s)
+      : shape(s),
+        logits(Matrix::random(s.n_tokens, s.n_experts, Dtype::kF32, 1)),
+        bias(Matrix::random(1, s.n_experts, Dtype::kF32, 2, 0.2f)) {}
+
+  struct Choice {
+    std::vector<int32_t> experts;
+    Matrix weights;
+  };
+  Route op(Choice& out) {
+    const int64_t slots = shape.n_active + shape.n_shared;
+    return {.logits = logits.view<float>(),
+            .bias = shape.biased
+                        ? View<const float, 1>::packed(bias.view<float>().data, {shape.n_experts})
+                        : View<const float, 1>{},
+            .n_active = shape.n_active,
+            .n_groups = shape.n_groups,
+            .n_active_groups = shape.n_active_groups,
+            .sigmoid = shape.sigmoid,
+            .normalise = shape.normalise,
+            .scale = shape.scale,
+            .experts = View<int32_t, 2>::packed(out.experts.data(), {shape.n_tokens, slots}),
+            .weights = out.weights.view<float>()};
+  }
+  Choice run(const Kernel<Route>& row, int n_threads) {
+    const int64_t slots = shape.n_active + shape.n_shared;
+    Choice out = {std::vector<int32_t>(size_t(shape.n_tokens * slots), -7),
+                  Matrix(shape.n_tokens, slots)};
+    run_row(row, op(out), n_threads);
+    return out;
+  }
+
+  RouteShape shape;
+  Matrix logits, bias;
+};
+
+void expect_routes_match(RouteCase c, const std::string& what) {
+  const RouteCase::Choice expected = c.run(registry().rows<Route>()[0], 1);
+  for (const Kernel<Route>& row : registry().rows<Route>()) {
+    const RouteCase::Choice choice = c.run(row, 3);
+    EXPECT_EQ(choice.experts, expected.experts) << row.name << ", " << what;
+    expect_close(choice.weights, expected.weights, row.name + ", " + what);
+    EXPECT_TRUE(choice.weights.borders_are_untouched()) << row.name << ", " << what;
+  }
+}
+
+TEST(Route, EveryRowChoosesTheExpertsOfTheReference) {
+  for (const int64_t n_tokens : kTokensOfEveryBand)
+    expect_routes_match(RouteCase({n_tokens, 33, 4, 1}), fmt::format("{} tokens", n_tokens));
+  for (const bool sigmoid : {true, false})
+    for (const bool normalise : {true, false})
+      for (const bool biased : {true, false})
+        expect_routes_match(RouteCase({.n_tokens = 20,
+                                       .n_experts = 24,
+                                       .n_active = 6,
+                                       .n_groups = 4,
+                                       .n_active_groups = 2,
+                                       .sigmoid = sigmoid,
+                                       .normalise = normalise,
+                                       .biased = biased}),
+                            fmt::format("{} {} {}", sigmoid, normalise, biased));
+  expect_routes_match(RouteCase({7, 256, 8, 1}), "256 experts");
+  expect_routes_match(RouteCase({7, 5, 5, 2}), "all of them");
+}
+
+TEST(Route, EqualScoresGoToTheLowestIdsAndNaNGoesLast) {
+  RouteCase equal({4, 16, 3});
+  for (int64_t t = 0; t < 4; ++t)
+    for (int64_t e = 0; e < 16; ++e) equal.logits.set(t, e, 0.5f);
+  equal.shape.biased = false;
+  RouteCase broken({2, 6, 3});
+  for (const int64_t e : {0, 2, 4}) broken.logits.set(1, e, NAN);
+  for (const Kernel<Route>& row : registry().rows<Route>()) {
+    const std::vector<int32_t> experts = equal.run(row, 2).experts;
+    for (size_t i = 0; i < experts.size(); ++i) EXPECT_EQ(experts[i], int32_t(i % 3)) << row.name;
+    for (const int32_t e : broken.run(row, 1).experts) EXPECT_TRUE(0 <= e && e < 6) << row.name;
+    std::vector<int32_t> second = broken.run(row, 1).experts;
+    second.erase(second.begin(), second.begin() + 3);
+    std::ranges::sort(second);
+    EXPECT_EQ(second, (std::vector{1, 3, 5})) << row.name;
+  }
+}
+
+// The bias chooses and does not weigh; the weights of the chosen sum to the scale.
+TEST(Route, TheBiasIsNotInTheWeights) {
+  RouteCase c({3, 12, 4});
+  for (const Kernel<Route>& row : registry().rows<Route>()) {
+    const RouteCase::Choice choice = c.run(row, 1);
+    for (int64_t t = 0; t < 3; ++t) {
+      double sum = 0, weights = 0;
+      const auto sigmoid = [&](int32_t e) { return 1 / (1 + std::exp(-double(c.logits(t, e)))); };
+      for (int64_t j = 0; j < 4; ++j) sum += sigmoid(choice.experts[size_t(4 * t + j)]);
+      for (int64_t j = 0; j < 4; ++j) {
+        weights += choice.weights(t, j);
+        EXPECT_NEAR(choice.weights(t, j), 2.5 * sigmoid(choice.experts[size_t(4 * t + j)]) / sum,
+                    1e-6)
+            << row.name;
+      }
+      EXPECT_NEAR(weights, 2.5, 1e-6) << row.name;
+    }
+  }
+}
+
+TEST(GroupSlots, EveryRowListsTheSlotsOfItsExpertsAscending) {
+  for (const int64_t n_tokens : {1, 2, 50, 300}) {
+    for (const auto& [first, n_experts] : {std::pair(0, 9), {3, 2}, {8, 1}, {9, 4}}) {
+      std::mt19937 engine{uint32_t(n_tokens)};
+      std::vector<int32_t> experts(size_t(n_tokens * 3));
+      for (int32_t& e : experts) e = int32_t(engine() % 9);
+      for (const Kernel<GroupSlots>& row : registry().rows<GroupSlots>()) {
+        std::vector<int32_t> begin(size_t(n_experts) + 2, -7), slots(experts.size() + 1, -7);
+        run_row(row,
+                GroupSlots{.experts = View<const int32_t, 2>::packed(experts.data(), {n_tokens, 3}),
+                           .first_expert = first,
+                           .begin = View<int32_t, 1>::packed(begin.data(), {n_experts + 1}),
+                           .slots = View<int32_t, 1>::packed(slots.data(), {n_tokens * 3})});
+        std::vector<int32_t> expected;
+        for (int32_t e = first; e < first + n_experts; ++e) {
+          EXPECT_EQ(begin[size_t(e - first)], int32_t(expected.size())) << row.name;
+          for (size_t slot = 0; slot < experts.size(); ++slot)
+            if (experts[slot] == e) expected.push_back(int32_t(slot));
+        }
+        EXPECT_EQ(begin[size_t(n_experts)], int32_t(expected.size())) << row.name;
+        EXPECT_EQ(begin.back(), -7) << row.name;
+        EXPECT_EQ(slots.back(), -7) << row.name;
+        slots.resize(expected.size());
+        EXPECT_EQ(slots, expected) << row.name;
+      }
+    }
+  }
+}
+
+TEST(CombineSlots, EveryRowAddsTheWeightedSlotsToItsToken) {
+  for (const int64_t n_tokens : kTokensOfEveryBand) {
+    for (const int64_t n_columns : {1, 7, 8, 33, 257}) {
+      Matrix y = Matrix::random(n_tokens * 3, n_columns, Dtype::kF32, 1);
+      Matrix weights = Matrix::random(n_tokens, 3, Dtype::kF32, 2);
+      const Matrix before = Matrix::random(n_tokens, n_columns, Dtype::kF32, 3);
+      const auto run = [&](const Kernel<CombineSlots>& row, int n_threads) {
+        Matrix h = before;
+        run_row(row, CombineSlots{y.view<float>(), weights.view<float>(), h.view<float>()},
+                n_threads);
+        return h;
+      };
+      Matrix probe = before;
+      const auto rows =
+          rows_for(CombineSlots{y.view<float>(), weights.view<float>(), probe.view<float>()});
+      const Matrix expected = run(*rows[0], 1);
+      for (const Kernel<CombineSlots>* row : rows) {
+        const Matrix h = run(*row, 1);
+        expect_close(h, expected, row->name);
+        EXPECT_TRUE(h.borders_are_untouched()) << row->name;
+        EXPECT_TRUE(run(*row, 3).same_bits(h)) << row->name;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bascule

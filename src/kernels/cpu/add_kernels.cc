@@ -4,34 +4,64 @@
 namespace bascule::cpu {
 namespace {
 
-// One row: `run` with the loops of one instruction set. `why_not` looks at shapes and types.
-template <const Loops& loops, Isa isa, typename Op, void (*run)(const Op&, Stream&, const Loops&),
-          Refusal (*why_not)(const Op&)>
-Kernel<Op> row(int64_t (*scratch_bytes)(const Op&) = nullptr) {
-  return {.name = "cpu." + std::string(Op::kName) + "." + std::string(name(isa)),
-          .grade = isa == Isa::kBaseline ? Grade::kPortable : Grade::kOptimised,
-          .refuses = [](const Op& op, const Machine& machine) -> Refusal {
-            if (!machine.has(isa)) return "this machine has no " + std::string(name(isa));
-            return why_not(op);
-          },
-          .scratch_bytes = scratch_bytes,
-          .launch = [](const Op& op, Stream& stream) { run(op, stream, loops); }};
+template <typename Op>
+std::string row_name(Isa isa) {
+  return "cpu." + std::string(Op::kName) + "." + std::string(name(isa));
+}
+
+template <typename Op>
+Op op_of(void (*run)(const Op&, Stream&, const Loops&));  // its type alone
+
+// Adds the row of one op with the loops of one instruction set. `why_not` looks at shapes and
+// types.
+template <const Loops& loops, Isa isa, auto run, auto why_not, auto scratch_bytes = nullptr>
+void add(Registry& r) {
+  using Op = decltype(op_of(run));
+  r.rows<Op>().push_back({
+      .name = row_name<Op>(isa),
+      .grade = isa == Isa::kBaseline ? Grade::kPortable : Grade::kOptimised,
+      .refuses = [](const Op& op, const Machine& machine) -> Refusal {
+        if (!machine.has(isa)) return "this machine has no " + std::string(name(isa));
+        return why_not(op);
+      },
+      .scratch_bytes = scratch_bytes,
+      .launch = [](const Op& op, Stream& stream) { run(op, stream, loops); },
+  });
 }
 
 template <const Loops& loops, Isa isa>
 void add_isa(Registry& r) {
-  r.rows<MatMul>().push_back(row<loops, isa, MatMul, matmul, refuses_matmul>());
-  r.rows<ExpertUp>().push_back(
-      row<loops, isa, ExpertUp, expert_up, refuses_expert_up>(expert_up_scratch_bytes));
-  r.rows<ExpertDown>().push_back(
-      row<loops, isa, ExpertDown, expert_down, refuses_expert_down>(expert_down_scratch_bytes));
-  r.rows<CombineSlots>().push_back(
-      row<loops, isa, CombineSlots, combine_slots, refuses_combine_slots>());
+  add<loops, isa, embed, refuses_embed>(r);
+  add<loops, isa, rms_norm, refuses_rms_norm>(r);
+  add<loops, isa, layer_norm, refuses_layer_norm>(r);
+  add<loops, isa, cache_write, refuses_cache_write>(r);
+  add<loops, isa, matmul, refuses_matmul>(r);
+  add<loops, isa, expert_up, refuses_expert_up, expert_up_scratch_bytes>(r);
+  add<loops, isa, expert_down, refuses_expert_down, expert_down_scratch_bytes>(r);
+  add<loops, isa, combine_slots, refuses_combine_slots>(r);
+  add<loops, isa, sparse_mla, refuses_sparse_mla, sparse_mla_scratch_bytes>(r);
+  add<loops, isa, select_keys, refuses_select_keys, select_keys_scratch_bytes>(r);
+}
+
+// Adds a row of plain loops, the same for every processor.
+template <typename Op>
+void add_plain(Registry& r, void (*launch)(const Op&, Stream&),
+               Refusal (*refuses)(const Op&, const Machine&) = nullptr,
+               int64_t (*scratch_bytes)(const Op&) = nullptr) {
+  r.rows<Op>().push_back({.name = row_name<Op>(Isa::kBaseline),
+                          .grade = Grade::kPortable,
+                          .refuses = refuses,
+                          .scratch_bytes = scratch_bytes,
+                          .launch = launch});
 }
 
 }  // namespace
 
 void add_kernels(Registry& r) {
+  add_plain<RopeTable>(r, rope_table);
+  add_plain<Rope>(r, rope, [](const Rope& op, const Machine&) { return refuses_rope(op); });
+  add_plain<Route>(r, route, nullptr, route_scratch_bytes);
+  add_plain<GroupSlots>(r, group_slots);
   add_isa<kPortableLoops, Isa::kBaseline>(r);
 #if defined(__x86_64__)
   add_isa<kAvx2Loops, Isa::kAvx2>(r);

@@ -29,6 +29,19 @@ void point_to_rows(const Tensor<2>& t, int64_t first, std::span<Pointer> out) {
   for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<Pointer>(t.row(first + int64_t(i)));
 }
 
+// Cuts a worker's scratch into arrays; with no scratch it only measures. Allocates nothing.
+struct ScratchCutter {
+  std::byte* base = nullptr;
+  int64_t used_bytes = 0;
+
+  template <typename T>
+  T* take(int64_t n) {
+    const int64_t offset = used_bytes;
+    used_bytes += (n * int64_t(sizeof(T)) + 63) / 64 * 64;
+    return base ? reinterpret_cast<T*>(base + offset) : nullptr;
+  }
+};
+
 // A reason if the loops can't read this matrix, or not as an activation.
 inline Refusal refuses_weight(const Tensor<2>& w) {
   if (!is_plain_float(w.dtype)) return "weights are " + std::string(name(w.dtype));

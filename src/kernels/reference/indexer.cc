@@ -45,7 +45,7 @@ void select_keys(const SelectKeys& op, Stream&) {
         double product = 0;
         for (int64_t d = 0; d < op.keys.width; ++d)
           product += double(op.q(t, h, d)) * load(key, op.keys.dtype, d);
-        score += double(op.weight_scale * op.weights(t, h)) * std::max(0.0, product);
+        score += double(op.weight_scale * op.weights(t, h)) * (product < 0 ? 0 : product);
       }
       scores[s] = float(score);
     }

@@ -57,8 +57,10 @@ void route(const Route& op, Stream&) {
     const std::vector<double> score = scores_of(op, t);
     // Chosen in float, as the family is trained: score and bias are floats, and so is their sum.
     std::vector<double> choice(n_experts);
-    for (int64_t e = 0; e < n_experts; ++e)
+    for (int64_t e = 0; e < n_experts; ++e) {
       choice[e] = float(score[e]) + (op.bias ? op.bias(e) : 0.0f);
+      if (std::isnan(choice[e])) choice[e] = kNever;
+    }
     if (op.n_groups > 1) keep_best_groups(op, choice);
     const std::vector<int64_t> chosen = best(choice, op.n_active);
     double sum = 0;
