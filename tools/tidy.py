@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """clang-tidy 19 over every source of a build folder, skipping what passed before unchanged.
 
-  tools/tidy.py [BUILD] [PATH...]    BUILD: a folder with compile_commands.json (build/cpu);
-                                     PATH: only sources under these
+  tools/tidy.py [--quick] [BUILD] [PATH...]
+      BUILD: a folder with compile_commands.json (build/cpu); PATH: only sources under these
+      --quick: the few checks that need seconds a source; without it, all of .clang-tidy
 
-One source costs clang-tidy up to half a minute, most of it in headers of the system, so a source
-that passed leaves a stamp in the cache: the hash of its preprocessed text with comments, its
-command and the settings. The same hash is not checked again. The cache is in
-$BASCULE_CI_CACHE/tidy, or ~/.cache/bascule-ci/tidy. Tests are spared some checks, see below.
+All checks cost up to half a minute a source, most of it in headers of the system, so a source that
+passed leaves a stamp in the cache: the hash of its preprocessed text with comments, its command
+and the checks. The same hash is not checked again. The cache is in $BASCULE_CI_CACHE/tidy, or
+~/.cache/bascule-ci/tidy.
 """
 
+import argparse
 import concurrent.futures
 import hashlib
 import json
@@ -22,6 +24,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TIDY, CLANG = "clang-tidy-19", "clang++-19"
+
+QUICK = ("-*,bugprone-use-after-move,google-build-using-namespace,google-explicit-constructor,"
+         "misc-definitions-in-headers,misc-unused-parameters,modernize-use-nullptr,"
+         "modernize-use-override,readability-braces-around-statements,readability-else-after-return,"
+         "readability-function-cognitive-complexity,readability-identifier-naming")
 
 # What a test is spared: the analyzer would mostly follow paths inside GoogleTest; an empty optional
 # or a slow loop in a test fails or costs the test alone.
@@ -37,11 +44,14 @@ def cache_folder():
     return folder
 
 
-def is_test(source):
-    return source.stem.endswith(("_test", "_bench"))
+def checks_of(source, quick):
+    """What --checks adds to .clang-tidy for one source."""
+    if quick:
+        return QUICK
+    return SPARED_IN_TESTS if source.stem.endswith(("_test", "_bench")) else ""
 
 
-def fingerprint(entry):
+def fingerprint(entry, checks):
     """The hash of all that decides what clang-tidy says of one source; None if clang can't read it."""
     arguments = shlex.split(entry["command"])[1:]
     if "-o" in arguments:
@@ -52,22 +62,21 @@ def fingerprint(entry):
     if run.returncode:
         return None
     own_paths = re.compile(re.escape(str(ROOT)).encode())  # two clones share their stamps
-    spared = SPARED_IN_TESTS if is_test(pathlib.Path(entry["file"])) else ""
     parts = [run.stdout, (ROOT / ".clang-tidy").read_bytes(),
-             *(text.encode() for text in (" ".join(flags), TIDY, spared))]
+             *(text.encode() for text in (" ".join(flags), TIDY, checks))]
     return hashlib.sha256(b"\0".join(own_paths.sub(b"", part) for part in parts)).hexdigest()
 
 
-def check(entry, build, cache):
+def check(entry, build, cache, quick):
     """(source, what clang-tidy found or None, whether it was run)."""
     source = pathlib.Path(entry["file"])
-    print_of = fingerprint(entry)
+    checks = checks_of(source, quick)
+    print_of = fingerprint(entry, checks)
     stamp = cache / print_of if print_of else None
     if stamp and stamp.exists():
         stamp.touch()
         return source, None, False
-    spared = [f"--checks={SPARED_IN_TESTS}"] if is_test(source) else []
-    run = subprocess.run([TIDY, "--quiet", "-p", str(build), *spared, str(source)],
+    run = subprocess.run([TIDY, "--quiet", "-p", str(build), f"--checks={checks}", str(source)],
                          capture_output=True, text=True)
     if run.returncode:
         return source, run.stdout + run.stderr, True
@@ -77,18 +86,22 @@ def check(entry, build, cache):
 
 
 def main():
-    if "--help" in sys.argv or "-h" in sys.argv:
-        print(__doc__.strip())
-        return 0
-    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "cpu").resolve()
-    paths = [str(pathlib.Path(path).resolve()) for path in sys.argv[2:]] or [str(ROOT)]
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("build", nargs="?", default=ROOT / "build" / "cpu", type=pathlib.Path)
+    parser.add_argument("paths", nargs="*", type=pathlib.Path)
+    options = parser.parse_args()
+    build = options.build.resolve()
+    paths = tuple(str(path.resolve()) for path in options.paths) or (str(ROOT),)
     entries = {entry["file"]: entry
                for entry in json.loads((build / "compile_commands.json").read_text())
-               if entry["file"].startswith(tuple(paths)) and "/build/" not in entry["file"]}
+               if entry["file"].startswith(paths) and "/build/" not in entry["file"]}
     cache = cache_folder()
     n_run = n_failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for source, found, was_run in pool.map(lambda e: check(e, build, cache), entries.values()):
+        results = pool.map(lambda e: check(e, build, cache, options.quick), entries.values())
+        for source, found, was_run in results:
             n_run += was_run
             if found:
                 n_failed += 1
