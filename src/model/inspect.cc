@@ -49,8 +49,7 @@ bool is_fault(const TensorReport& t) { return t.fate != "loaded" && t.fate != "s
 
 // 1234567 as "1,234,567".
 std::string with_commas(int64_t n) {
-  return n < 1000 ? fmt::format("{}", n)
-                  : fmt::format("{},{:03}", with_commas(n / 1000), n % 1000);
+  return n < 1000 ? fmt::format("{}", n) : fmt::format("{},{:03}", with_commas(n / 1000), n % 1000);
 }
 
 // {0, 1, 2, 6} as "0-2,6"; braces where it is more than one number.
