@@ -8,8 +8,9 @@ namespace bascule {
 
 // score(s) = Σ_h weight_scale · weights[h] · max(0, q_h · k(s)) for s up to the token's position;
 // the topk largest, ascending by position, then -1. Ties go to the lowest position, -0 equals +0,
-// NaN, which max(0, NaN) stays, is below everything. With no more than topk keys all are selected and no score is computed.
-// Memory does not grow with n_tokens: a worker holds the scores of one token at a time.
+// NaN, which max(0, NaN) stays, is below everything. With no more than topk keys all are selected
+// and no score is computed. Memory does not grow with n_tokens: a worker holds the scores of one
+// token at a time.
 struct SelectKeys {
   static constexpr std::string_view kName = "select_keys";
   View<const float, 3> q;        // [n_tokens, n_index_heads, d_index], rotated
