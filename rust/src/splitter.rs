@@ -21,6 +21,8 @@ pub const GPT2: &str =
 /// published tokenizer (the longest seen has 700 bytes), little enough for a hostile file.
 const MAX_PATTERN_BYTES: usize = 4096;
 const MAX_COMPILED_BYTES: usize = 4 << 20;
+/// Wrong turns in one match before a backtracking pattern gives up; published ones take one or two.
+const MAX_BACKTRACKS: usize = 10_000;
 
 #[derive(Debug)]
 pub enum Splitter {
@@ -39,6 +41,7 @@ pub fn compile(pattern: &str) -> Fallible<fancy_regex::Regex> {
     }
     fancy_regex::RegexBuilder::new(pattern)
         .delegate_size_limit(MAX_COMPILED_BYTES)
+        .backtrack_limit(MAX_BACKTRACKS)
         .build()
         .map_err(|e| format!("pattern {pattern:?} does not compile: {e}"))
 }

@@ -8,6 +8,8 @@ For each kind, KIND.json is a tokenizer.json and KIND.golden.jsonl holds one JSO
   {"decode", "text", "skipped"}   text of the ids in `decode`, and without special tokens
   {"unit", "times", "n_ids", "fnv"}  ids of `unit` repeated: how many, and FNV-1a (64 bits) over them
 
+Both sides split text by Unicode 16; letters of 17 are among the lines, and are no letters yet.
+
 Kinds: glm (byte-level BPE, GLM's pattern and added tokens), fallback (SentencePiece manner: spaces as
 U+2581, bytes as <0xNN>, a BOS from the post-processor), words (whole words, no decoder).
 """
@@ -97,7 +99,9 @@ ATOMS = [
     "snake_case_name", "camelCaseName", "HTTPServer2", "foo.bar()", "a->b", "x+=1;", "!=", "===", "...", "…", "—", "–",
     "“quoted”", "«mot»", "¿qué?", "(a)", "[b]", "{c}", "<d>", "#tag", "@user", "$5.00", "50%", "a/b\\c", "~", "`code`", "```py\n",
     "https://example.org/a?b=c&d=%20#e", "me@example.org", "2026-12-01T01:15:47Z", "-1", "+1", "1e-5", "U+FFFD \ufffd",
-    "naïve", "façade", "Ærø", "Łódź", "œuvre", "Москва", "x²", "H₂O", "∑∫√∞", "→⇒", "€£¥₿", "♪", "☃", "한", "a" * 20, "=" * 30, "-" * 12,
+    "naïve", "façade", "Ærø", "Łódź", "œuvre", "Москва", "x²", "H₂O", "∑∫√∞", "→⇒", "€£¥₿", "♪", "☃", "한",
+    "\U00010570", "\U0001e4d0", "\U0002ebf0", "\U00010d4a", "\U00016d70", "\U00016ea0", "\U000323b0",  # Unicode 14 to 17
+    "a" * 20, "=" * 30, "-" * 12,
 ]
 # Repeated to 20,000 characters: one word without end, for which a careless BPE takes quadratic time.
 UNITS = ["a", " ", "_", "=", "\n", "ab", "桥下经过的船这里没有空格", "é", '{"a":1,"b":[true,null,"x"]},', "\u0301"]
