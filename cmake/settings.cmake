@@ -34,3 +34,6 @@ if(BASCULE_SANITIZE)
   add_compile_options(-fsanitize=${BASCULE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${BASCULE_SANITIZE})
 endif()
+if(BASCULE_FUZZERS)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # coverage of the layers, which guides the fuzzer
+endif()

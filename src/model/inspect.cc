@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <string_view>
@@ -100,14 +101,18 @@ struct NumberedName {
 struct Group {
   std::vector<std::string> texts;
   std::vector<std::set<int64_t>> numbers;
-  int64_t n_tensors = 0;
-  const TensorReport* example = nullptr;
+  std::vector<const TensorReport*> members;
 
+  // Every combination of the numbers is a member, so that their sets name all of them and no other.
+  bool is_whole() const {
+    size_t n = 1;
+    for (const auto& set : numbers) n *= set.size();
+    return n == members.size();
+  }
   std::string name() const {
     std::string name = texts[0];
     for (size_t i = 0; i < numbers.size(); ++i) name += number_set(numbers[i]) + texts[i + 1];
-    const std::string quoted = in_quotes(name);
-    return quoted.substr(1, quoted.size() - 2);
+    return name;
   }
 };
 
@@ -117,15 +122,14 @@ std::vector<Group> groups_of(const WeightsReport& report) {
   std::map<Key, size_t> places;
   std::vector<Group> groups;
   for (const TensorReport& t : report.tensors) {
-    if (is_fault(t)) continue;
     const NumberedName name(t.name);
     const Key key{name.texts, t.dtype, t.shape, t.fate, t.reason, t.part};
     const auto [place, is_new] = places.emplace(key, groups.size());
     if (is_new)
-      groups.push_back({name.texts, std::vector<std::set<int64_t>>(name.numbers.size()), 0, &t});
+      groups.push_back({name.texts, std::vector<std::set<int64_t>>(name.numbers.size()), {}});
     Group& group = groups[place->second];
     for (size_t i = 0; i < name.numbers.size(); ++i) group.numbers[i].insert(name.numbers[i]);
-    ++group.n_tensors;
+    group.members.push_back(&t);
   }
   return groups;
 }
@@ -162,17 +166,32 @@ std::string model_text(const ModelConfig& c) {
   return text;
 }
 
-std::string tensors_text(const WeightsReport& report) {
-  const std::vector<Group> groups = groups_of(report);
+// What a line says of its tensors' fate.
+std::string fate_text(const TensorReport& t) {
+  if (t.fate == "loaded") return t.part;
+  return t.reason.empty() ? t.fate : t.fate + ": " + t.reason;
+}
+
+// The groups whose fate is as asked, a line each; one a tensor where the sets of numbers would name
+// tensors that are not in the group.
+std::string tensors_text(const std::vector<Group>& groups, bool (*is_wanted)(const TensorReport&)) {
   std::vector<std::array<std::string, 4>> rows;
-  std::array<size_t, 3> widths = {};
+  const auto add = [&](const std::string& name, size_t n, const TensorReport& t) {
+    const std::string safe = in_quotes(name);
+    rows.push_back(
+        {safe.substr(1, safe.rfind('"') - 1), fmt::format("{}", n), shape_text(t), fate_text(t)});
+  };
   for (const Group& g : groups) {
-    const bool is_loaded = g.example->fate == "loaded";
-    rows.push_back({g.name(), fmt::format("{}", g.n_tensors), shape_text(*g.example),
-                    is_loaded ? g.example->part : "skipped: " + g.example->reason});
-    for (size_t i = 0; i < widths.size(); ++i)
-      widths[i] = std::max(widths[i], rows.back()[i].size());
+    if (!is_wanted(*g.members[0])) continue;
+    if (g.is_whole()) {
+      add(g.name(), g.members.size(), *g.members[0]);
+    } else {
+      for (const TensorReport* t : g.members) add(t->name, 1, *t);
+    }
   }
+  std::array<size_t, 3> widths = {};
+  for (const auto& row : rows)
+    for (size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   std::string text;
   for (const auto& row : rows)
     text += fmt::format("  {:<{}}  {:>{}} x {:<{}}  {}\n", row[0], widths[0], row[1], widths[1],
@@ -192,18 +211,6 @@ std::string totals_text(const Totals& totals) {
       line(part, found->second);
   line("total", totals.loaded);
   if (totals.skipped.n_tensors > 0) line("skipped", totals.skipped);
-  return text;
-}
-
-std::string faults_text(const WeightsReport& report) {
-  constexpr int kMost = 40;  // past that a person wants the pattern, and --json has them all
-  std::string text;
-  int n = 0;
-  for (const TensorReport& t : report.tensors) {
-    if (!is_fault(t) || ++n > kMost) continue;
-    text += fmt::format("  {:<11} {} {}: {}\n", t.fate, in_quotes(t.name), shape_text(t), t.reason);
-  }
-  if (n > kMost) text += fmt::format("  and {} more\n", n - kMost);
   return text;
 }
 
@@ -241,10 +248,11 @@ std::string inspection_text(const Inspection& inspection) {
       fmt::format("{}: {} ({})\n", inspection.folder.string(), c.architecture, c.model_type);
   text += model_text(c);
   text += section("Not in config.json, taken as this family has it:", lines(c.defaulted));
-  text += section("Tensors:", tensors_text(w));
+  const std::vector<Group> groups = groups_of(w);
+  text += section("Tensors:", tensors_text(groups, [](const auto& t) { return !is_fault(t); }));
   text += section("Totals of what is loaded:", totals_text(Totals(w)));
   text += section("Notices:", lines(w.notices));
-  text += section("Faults:", faults_text(w));
+  text += section("Faults:", tensors_text(groups, is_fault));
   if (inspection.non_finite) text += section("Not finite:", lines(*inspection.non_finite));
   text += fmt::format("\n{} of {} tensors found, {} skipped, {} faults", with_commas(w.n_loaded),
                       with_commas(w.n_expected), with_commas(w.n_skipped), with_commas(w.n_errors));
@@ -252,6 +260,13 @@ std::string inspection_text(const Inspection& inspection) {
     text += fmt::format(", {} with NaN or infinity", inspection.non_finite->size());
   return text + (w.n_errors == 0 ? ".\n" : ": this model does not load.\n");
 }
+
+namespace {
+
+// The double that prints as the float does: 1e-05, not 9.999999747378752e-06.
+double shortest(float x) { return std::strtod(fmt::format("{}", x).c_str(), nullptr); }
+
+}  // namespace
 
 std::string inspection_json(const Inspection& inspection) {
   const ModelConfig& c = inspection.config;
@@ -278,9 +293,9 @@ std::string inspection_json(const Inspection& inspection) {
                {"model_type", c.model_type},
                {"architecture", c.architecture},
                {"eps",
-                {{"norm", c.norm_eps},
-                 {"latent_norm", c.latent_norm_eps},
-                 {"index_norm", c.index_norm_eps}}},
+                {{"norm", shortest(c.norm_eps)},
+                 {"latent_norm", shortest(c.latent_norm_eps)},
+                 {"index_norm", shortest(c.index_norm_eps)}}},
                {"defaulted", c.defaulted},
                {"sound", inspection.is_sound()},
                {"expected", w.n_expected},

@@ -75,6 +75,7 @@ TEST(Inspect, HasOneJsonEntryATensor) {
   int64_t bytes = 0;
   for (const auto& [part, total] : json["parts"].items()) bytes += total["bytes"].get<int64_t>();
   EXPECT_EQ(json["total"]["bytes"], bytes);
+  EXPECT_EQ(json["eps"].dump(), R"({"norm":1e-05,"latent_norm":1e-05,"index_norm":1e-06})");
 }
 
 TEST(Inspect, NamesEveryFault) {
@@ -83,12 +84,27 @@ TEST(Inspect, NamesEveryFault) {
   toy.tensors["lm_head.weight"] = ToyTensor::of(Dtype::kBf16, {50, 35});
   toy.tensors["odd\x1b[2J"] = ToyTensor::of(Dtype::kU8, {1});
   const std::string text = inspection_text(inspected(toy));
-  EXPECT_THAT(text, HasSubstr("wrong shape \"lm_head.weight\" BF16 [50, 35]: [50, 36] expected"));
-  EXPECT_THAT(text, HasSubstr("missing     \"model.norm.weight\" [36]: no file"));
-  EXPECT_THAT(text, HasSubstr("unknown     \"odd\\x1b[2J\" U8 [1]"));
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "lm_head.weight +1 x BF16 .50, 35. +wrong shape: .50, 36. expected\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("model.norm.weight +1 x .36. +missing: no file"));
+  EXPECT_THAT(text, testing::ContainsRegex("odd.x1b.2J +1 x U8 .1. +unknown: "));
   EXPECT_THAT(text, HasSubstr("3 faults: this model does not load.\n"));
-  toy.tensors.clear();
-  EXPECT_THAT(inspection_text(inspected(toy)), HasSubstr("more\n"));
+}
+
+TEST(Inspect, NamesTensorsOneByOneWhereRangesWouldNameOthers) {
+  ToyCheckpoint toy;
+  toy.tensors.erase("model.layers.1.mlp.experts.3.up_proj.weight");
+  toy.tensors.erase("model.layers.2.mlp.experts.0.up_proj.weight");
+  EXPECT_THAT(inspection_text(inspected(toy)),
+              AllOf(testing::ContainsRegex(
+                        "model.layers.1.mlp.experts.3.up_proj.weight +1 x .7, 36. +missing"),
+                    testing::ContainsRegex(
+                        "model.layers.2.mlp.experts.0.up_proj.weight +1 x .7, 36. +missing")));
+  toy.tensors.erase("model.layers.1.mlp.experts.0.up_proj.weight");
+  toy.tensors.erase("model.layers.2.mlp.experts.3.up_proj.weight");
+  EXPECT_THAT(
+      inspection_text(inspected(toy)),
+      HasSubstr("model.layers.{1,2}.mlp.experts.{0,3}.up_proj.weight  4 x [7, 36]  missing: "));
 }
 
 TEST(Inspect, ChecksValuesWhenAsked) {
