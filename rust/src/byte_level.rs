@@ -1,5 +1,5 @@
 //! The fast road for byte-level BPE: pattern, word cache, BPE. The crate's own road keeps, for every
-//! byte, where it came from; that costs it twenty times the work of finding the words. Taken only
+//! byte, where it came from; that costs it several times the work of finding the words. Taken only
 //! where the file asks for exactly this pipeline; the merging itself stays the crate's.
 
 use std::sync::{LazyLock, Mutex};
