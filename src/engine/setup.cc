@@ -16,8 +16,8 @@ Status check_counts(const EngineOptions& o) {
     return invalid_argument(fmt::format("{} {}: {} at least", option, value, least));
   };
   BASCULE_TRY(at_least("--threads", o.n_threads, 0));
-  BASCULE_TRY(at_least("--max-context", o.max_context, 0));
-  BASCULE_TRY(at_least("--kv-tokens", o.kv_tokens, 0));
+  BASCULE_TRY(at_least("--max-model-len", o.max_context, 0));
+  BASCULE_TRY(at_least("--kv-cache-tokens", o.kv_tokens, 0));
   BASCULE_TRY(at_least("--max-num-seqs", o.max_requests, 1));
   BASCULE_TRY(at_least("--max-queued", o.max_queued, 1));
   // Each running answer has its next token, and a row of logits, in every step.
@@ -38,7 +38,7 @@ Result<EngineOptions> resolved(EngineOptions o, const Machine& machine) {
   o.activations = resolve_activations(o.activations, o.kernels);
   o.kv_dtype = o.kv_dtype.value_or(*o.activations);
   BASCULE_TRY(check_dtype("--activations", *o.activations));
-  BASCULE_TRY(check_dtype("--kv-dtype", *o.kv_dtype));
+  BASCULE_TRY(check_dtype("--kv-cache-dtype", *o.kv_dtype));
   if (o.n_threads == 0) o.n_threads = machine.n_cpus;
   if (o.max_logit_rows == 0)
     o.max_logit_rows = std::max(o.max_requests, std::min<int64_t>(64, o.max_batch_tokens));

@@ -80,8 +80,8 @@ Result<MemoryPlan> plan_memory(const MemoryInputs& in) {
     return sum_of(pools_for(in, context, kv_tokens)) <= in.available_bytes;
   };
   if (in.max_context > in.max_positions)
-    return out_of_range(fmt::format("--max-context {}: this model has {} positions", in.max_context,
-                                    in.max_positions));
+    return out_of_range(fmt::format("--max-model-len {}: this model has {} positions",
+                                    in.max_context, in.max_positions));
   MemoryPlan plan{.available_bytes = in.available_bytes,
                   .kv_token_bytes = in.kv->token_bytes(),
                   .activations = in.activations};
@@ -93,12 +93,12 @@ Result<MemoryPlan> plan_memory(const MemoryInputs& in) {
   if (plan.max_context == 0)
     return resource_exhausted(
         fmt::format("{} needed and {} available: not one page of context fits. Fewer workers, "
-                    "a smaller --max-batch-tokens or --kv-tokens, or more memory would do",
+                    "a smaller --max-batch-tokens or --kv-cache-tokens, or more memory would do",
                     gib(sum_of(pools_for(in, KvLayout::kPageSize, cache_for(KvLayout::kPageSize)))),
                     gib(in.available_bytes)));
   if (plan.max_context < wanted && in.max_context > 0)
     return resource_exhausted(
-        fmt::format("--max-context {} needs {} and {} are available: the largest that fits is {}",
+        fmt::format("--max-model-len {} needs {} and {} are available: the largest that fits is {}",
                     wanted, gib(sum_of(pools_for(in, wanted, cache_for(wanted)))),
                     gib(in.available_bytes), plan.max_context));
   if (plan.max_context < wanted)

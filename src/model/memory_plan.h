@@ -52,8 +52,8 @@ struct MemoryInputs {
   int64_t max_requests = 1;   // running at one time, in each group
 
   // What the caller wants; 0: as much as the model has and fits.
-  int64_t max_context = 0;  // --max-context
-  int64_t kv_tokens = 0;    // --kv-tokens: of each group's cache
+  int64_t max_context = 0;  // --max-model-len
+  int64_t kv_tokens = 0;    // --kv-cache-tokens: of each group's cache
 };
 
 // Bytes of one cached token, for a person: "78 x 576 + 21 x 128 elements of BF16".

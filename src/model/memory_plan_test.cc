@@ -82,7 +82,7 @@ TEST(MemoryPlan, RefusesAContextThatDoesNotFitAndTellsTheLargest) {
   const int64_t left = (int64_t{1} << 30) - (128 << 20) - (3 << 20) - 8 * 8 * 154880;
   const int64_t fits = left / ((2 * 95232 + 32) * 16 + 16) * 16;
   EXPECT_EQ(refused.message(),
-            "--max-context 1048576 needs 186.17 GiB and 1.00 GiB are available: the largest that "
+            "--max-model-len 1048576 needs 186.17 GiB and 1.00 GiB are available: the largest that "
             "fits is " +
                 std::to_string(fits));
   i.in.max_context = fits;
@@ -112,7 +112,7 @@ TEST(MemoryPlan, RefusesWhatTheModelHasNotAndWhatIsTooLittle) {
   Inputs i;
   i.in.max_context = (1 << 20) + 1;
   EXPECT_EQ(plan_memory(i.in).status().message(),
-            "--max-context 1048577: this model has 1048576 positions");
+            "--max-model-len 1048577: this model has 1048576 positions");
   i.in.max_context = 0;
   i.in.available_bytes = int64_t{1} << 30;  // the weights alone are 100
   EXPECT_EQ(plan_memory(i.in).status().code(), Code::kResourceExhausted);
