@@ -65,6 +65,9 @@ void add_kernels(Registry& r) {
   add_isa<kPortableLoops, Isa::kBaseline>(r);
 #if defined(__x86_64__)
   add_isa<kAvx2Loops, Isa::kAvx2>(r);
+  add_isa<kAvx512Loops, Isa::kAvx512>(r);
+#elif defined(__aarch64__)
+  add_isa<kNeonLoops, Isa::kNeon>(r);
 #endif
 }
 

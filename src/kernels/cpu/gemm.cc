@@ -5,29 +5,27 @@
 namespace bascule::cpu {
 namespace {
 
-// Rows [first, last) of weights with all tokens.
-void multiply(const MatMul& op, int64_t first, int64_t last, const Loops& loops) {
-  constexpr int64_t kMaxRows = 128;
+// Rows [first, last) of weights with the next tokens from `token` on, at most kMaxTokens.
+void multiply(const MatMul& op, int64_t first, int64_t last, int64_t token, const Loops& loops) {
+  constexpr int64_t kMaxRows = 256;
+  const int64_t n_tokens = std::min(kMaxTokens, op.n_tokens() - token);
   const void* w[kMaxRows];
   const void* x[kMaxTokens];
   float* y[kMaxTokens];
-  for (int64_t token = 0; token < op.n_tokens(); token += kMaxTokens) {
-    const int64_t n_tokens = std::min(kMaxTokens, op.n_tokens() - token);
-    point_to_rows(op.x, token, std::span(x, size_t(n_tokens)));
-    for (int64_t row = first; row < last; row += kMaxRows) {
-      const int64_t n_rows = std::min(kMaxRows, last - row);
-      point_to_rows(op.weight, row, std::span(w, size_t(n_rows)));
-      for (int64_t t = 0; t < n_tokens; ++t) y[t] = &op.y(token + t, row);
-      loops.dot({.w = w,
-                 .x = x,
-                 .y = y,
-                 .w_type = op.weight.dtype,
-                 .x_type = op.x.dtype,
-                 .n_rows = n_rows,
-                 .n_in = op.n_in(),
-                 .n_tokens = n_tokens,
-                 .accumulate = op.accumulate});
-    }
+  point_to_rows(op.x, token, std::span(x, size_t(n_tokens)));
+  for (int64_t row = first; row < last; row += kMaxRows) {
+    const int64_t n_rows = std::min(kMaxRows, last - row);
+    point_to_rows(op.weight, row, std::span(w, size_t(n_rows)));
+    for (int64_t t = 0; t < n_tokens; ++t) y[t] = &op.y(token + t, row);
+    loops.dot({.w = w,
+               .x = x,
+               .y = y,
+               .w_type = op.weight.dtype,
+               .x_type = op.x.dtype,
+               .n_rows = n_rows,
+               .n_in = op.n_in(),
+               .n_tokens = n_tokens,
+               .accumulate = op.accumulate});
   }
 }
 
@@ -41,9 +39,15 @@ Refusal refuses_matmul(const MatMul& op) {
 }
 
 void matmul(const MatMul& op, Stream& stream, const Loops& loops) {
-  const int64_t step = rows_of_task(op.n_tokens(), op.n_in(), op.weight.dtype);
-  stream.threads->tasks((op.n_out() + step - 1) / step, [&](int64_t task, int) {
-    multiply(op, task * step, std::min(op.n_out(), (task + 1) * step), loops);
+  const int64_t block = std::min(kMaxTokens, op.n_tokens());
+  const int64_t n_blocks = (op.n_tokens() + kMaxTokens - 1) / kMaxTokens;
+  const int64_t row_cycles = cycles_of_row(block, op.n_in(), op.weight.dtype);
+  const int64_t step =
+      rows_of_task(row_cycles, row_cycles * op.n_out() * n_blocks, block, stream.threads->count());
+  // Tasks of the same rows follow one another, so that these come from memory once.
+  stream.threads->tasks((op.n_out() + step - 1) / step * n_blocks, [&](int64_t task, int) {
+    const int64_t row = task / n_blocks * step;
+    multiply(op, row, std::min(op.n_out(), row + step), task % n_blocks * kMaxTokens, loops);
   });
 }
 

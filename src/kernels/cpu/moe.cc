@@ -20,15 +20,19 @@ class TaskList {
  public:
   // n_rows rows of n_in columns an expert; `scratch` keeps the list.
   TaskList(int64_t n_experts, View<const int32_t, 1> begin, int64_t n_rows, int64_t n_in,
-           Dtype weight_type, std::span<std::byte> scratch)
+           Dtype weight_type, Threads& threads)
       : begin_(begin), n_rows_(n_rows) {
-    BASCULE_CHECK_LE(scratch_bytes(n_experts), int64_t(scratch.size()));
-    auto* shares = reinterpret_cast<ExpertShare*>(scratch.data());
+    BASCULE_CHECK_LE(scratch_bytes(n_experts), int64_t(threads.scratch(0).size()));
+    const auto n_slots = [&](int64_t e) { return int64_t{begin(e + 1)} - begin(e); };
+    const auto row_cycles = [&](int64_t e) { return cycles_of_row(n_slots(e), n_in, weight_type); };
+    int64_t total_cycles = 0;
+    for (int64_t e = 0; e < n_experts; ++e)
+      if (n_slots(e) > 0) total_cycles += n_rows * row_cycles(e);
+    auto* shares = reinterpret_cast<ExpertShare*>(threads.scratch(0).data());
     size_t n_shares = 0;
     for (int64_t e = 0; e < n_experts; ++e) {
-      const int64_t n_slots = begin(e + 1) - begin(e);
-      if (n_slots == 0) continue;
-      const int64_t rows = rows_of_task(n_slots, n_in, weight_type);
+      if (n_slots(e) == 0) continue;
+      const int64_t rows = rows_of_task(row_cycles(e), total_cycles, n_slots(e), threads.count());
       shares[n_shares++] = {int32_t(e), int32_t(rows), n_tasks_};
       n_tasks_ += (n_rows + rows - 1) / rows;
     }
@@ -71,33 +75,25 @@ void for_each_block(const TaskList::Task& task, F f) {
 
 void multiply_up(const ExpertUp& op, const TaskList::Task& task, const Loops& loops) {
   const ExpertWeights& expert = op.experts[size_t(task.expert)];
-  float gate[kMaxTokens * kStepRows], up[kMaxTokens * kStepRows];
-  const void *w[kStepRows], *x[kMaxTokens];
-  float *gate_rows[kMaxTokens], *up_rows[kMaxTokens];
-  for (int64_t t = 0; t < kMaxTokens; ++t) {
-    gate_rows[t] = gate + t * kStepRows;
-    up_rows[t] = up + t * kStepRows;
-  }
+  float products[kMaxTokens][2 * kStepRows];  // of gate, then of up
+  const void *w[2 * kStepRows], *x[kMaxTokens];
+  float* y[kMaxTokens];
+  for (int64_t t = 0; t < kMaxTokens; ++t) y[t] = products[t];
   for_each_block(task, [&](int64_t slot, int64_t n_slots, int64_t row, int64_t n_rows) {
     for (int64_t t = 0; t < n_slots; ++t) x[t] = op.x.row(op.slots(slot + t) / op.slots_per_token);
-    DotBlock block = {.w = w,
-                      .x = x,
-                      .y = gate_rows,
-                      .w_type = expert.gate.dtype,
-                      .x_type = op.x.dtype,
-                      .n_rows = n_rows,
-                      .n_in = op.x.extent[1],
-                      .n_tokens = n_slots};
     point_to_rows(expert.gate, row, std::span(w, size_t(n_rows)));
-    loops.dot(block);
-    point_to_rows(expert.up, row, std::span(w, size_t(n_rows)));
-    block.w_type = expert.up.dtype;
-    block.y = up_rows;
-    loops.dot(block);
+    point_to_rows(expert.up, row, std::span(w + n_rows, size_t(n_rows)));
+    loops.dot({.w = w,
+               .x = x,
+               .y = y,
+               .w_type = expert.gate.dtype,
+               .x_type = op.x.dtype,
+               .n_rows = 2 * n_rows,
+               .n_in = op.x.extent[1],
+               .n_tokens = n_slots});
     for (int64_t t = 0; t < n_slots; ++t) {
       char* act = static_cast<char*>(op.act.row(op.slots(slot + t)));
-      loops.swiglu(gate_rows[t], up_rows[t], n_rows, act + row * size_bytes(op.act.dtype),
-                   op.act.dtype);
+      loops.swiglu(y[t], y[t] + n_rows, n_rows, act + row * size_bytes(op.act.dtype), op.act.dtype);
     }
   });
 }
@@ -129,6 +125,7 @@ Refusal refuses_expert_up(const ExpertUp& op) {
   for (const ExpertWeights& expert : op.experts) {
     if (Refusal why = refuses_weight(expert.gate)) return why;
     if (Refusal why = refuses_weight(expert.up)) return why;
+    if (expert.gate.dtype != expert.up.dtype) return "gate and up differ in type";
   }
   if (Refusal why = refuses_activation(op.x)) return why;
   return refuses_activation(op.act);
@@ -152,7 +149,7 @@ void expert_up(const ExpertUp& op, Stream& stream, const Loops& loops) {
   if (op.experts.empty()) return;
   // Gate and up are read together: a row of the list stands for one of each.
   const TaskList list(int64_t(op.experts.size()), op.begin, op.act.extent[1], 2 * op.x.extent[1],
-                      op.experts[0].gate.dtype, stream.threads->scratch(0));
+                      op.experts[0].gate.dtype, *stream.threads);
   stream.threads->tasks(list.n_tasks(),
                         [&](int64_t task, int) { multiply_up(op, list[task], loops); });
 }
@@ -160,7 +157,7 @@ void expert_up(const ExpertUp& op, Stream& stream, const Loops& loops) {
 void expert_down(const ExpertDown& op, Stream& stream, const Loops& loops) {
   if (op.experts.empty()) return;
   const TaskList list(int64_t(op.experts.size()), op.begin, op.y.extent[1], op.act.extent[1],
-                      op.experts[0].down.dtype, stream.threads->scratch(0));
+                      op.experts[0].down.dtype, *stream.threads);
   stream.threads->tasks(list.n_tasks(),
                         [&](int64_t task, int) { multiply_down(op, list[task], loops); });
 }

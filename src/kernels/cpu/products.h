@@ -13,14 +13,20 @@ namespace bascule::cpu {
 // Tokens whose row pointers a task keeps at a time; loops that reuse weights want as many.
 inline constexpr int64_t kMaxTokens = 96;
 
-// Rows of weights for one task: long enough that handing it out costs nothing beside it (some
-// 16,000 cycles at 6 bytes or 16 products a cycle), short enough that threads end together.
-inline int64_t rows_of_task(int64_t n_tokens, int64_t n_in, Dtype weight_type) {
-  constexpr int64_t kTaskCycles = 16000, kBytesPerCycle = 6, kProductsPerCycle = 16, kGrain = 16;
-  const int64_t cycles_of_row = std::max(n_in * size_bytes(weight_type) / kBytesPerCycle,
-                                         n_tokens * n_in / kProductsPerCycle);
-  const int64_t rows = kTaskCycles / std::max<int64_t>(1, cycles_of_row);
-  return std::max(kGrain, rows / kGrain * kGrain);
+// What a row of weights costs with its tokens, in cycles: it comes at some 6 bytes a cycle, and
+// makes some 16 products.
+inline int64_t cycles_of_row(int64_t n_tokens, int64_t n_in, Dtype weight_type) {
+  return 1 + std::max(n_in * size_bytes(weight_type) / 6, n_tokens * n_in / 16);
+}
+
+// Rows for one task of a launch that takes `total_cycles`: eight tasks a thread, so that threads
+// end together though neighbours slow some of them; of 5 µs at least, or handing them out would
+// show; of 20 µs at most. Many tokens want whole panels of rows (matmul.h), few want streams.
+inline int64_t rows_of_task(int64_t row_cycles, int64_t total_cycles, int64_t n_tokens,
+                            int64_t n_threads) {
+  const int64_t task_cycles = std::clamp<int64_t>(total_cycles / (8 * n_threads), 16000, 64000);
+  const int64_t grain = n_tokens <= 4 ? 8 : 64;
+  return std::max<int64_t>(1, task_cycles / row_cycles / grain) * grain;
 }
 
 // Pointers to rows [first, first + out.size()) of a matrix.

@@ -98,6 +98,35 @@ void add_weighted(const float* rows, int64_t stride, const float* weights, int64
 }
 
 template <class V>
+void narrow(const float* x, int64_t n, void* out, Dtype out_type) {
+  with_output(out_type, [&](auto element) {
+    auto* y = static_cast<decltype(element)*>(out);
+    each_vector<V>(n, [&](auto io, int64_t i) { io.store(y + i, io.load(x + i)); });
+  });
+}
+
+template <class V>
+void widen(const void* x, Dtype x_type, int64_t n, float* out) {
+  with_type(x_type, [&](auto element) {
+    const auto* from = static_cast<const decltype(element)*>(x);
+    each_vector<V>(n, [&](auto io, int64_t i) { io.store(out + i, io.load(from + i)); });
+  });
+}
+
+// Calls f(weights, c, n) for blocks of at most 256 columns of a row of weights, as floats.
+template <class V, typename F>
+[[gnu::always_inline]] inline void each_widened(const void* row, Dtype type, int64_t n_columns,
+                                                F&& f) {
+  constexpr int64_t kBlock = 256;
+  alignas(64) float wide[kBlock];
+  for (int64_t c = 0; c < n_columns; c += kBlock) {
+    const int64_t n = least(kBlock, n_columns - c), size = type == Dtype::kF32 ? 4 : 2;
+    widen<V>(static_cast<const char*>(row) + c * size, type, n, wide);
+    f(wide, c, n);
+  }
+}
+
+template <class V>
 void rms_norm(const float* x, const void* weight, Dtype weight_type, int64_t n, float eps, void* y,
               Dtype y_type) {
   typename V::Float squares = {};
@@ -106,12 +135,11 @@ void rms_norm(const float* x, const void* weight, Dtype weight_type, int64_t n, 
     squares = V::fma(v, v, squares);
   });
   const float scale = 1 / __builtin_sqrtf(sum_of<V>(squares) / float(n) + eps);
-  with_type(weight_type, [&](auto w) {
+  each_widened<V>(weight, weight_type, n, [&](const float* weights, int64_t c, int64_t width) {
     with_output(y_type, [&](auto element) {
-      const auto* weights = static_cast<const decltype(w)*>(weight);
-      auto* out = static_cast<decltype(element)*>(y);
-      each_vector<V>(n, [&](auto io, int64_t i) {
-        io.store(out + i, io.load(x + i) * scale * io.load(weights + i));
+      auto* out = static_cast<decltype(element)*>(y) + c;
+      each_vector<V>(width, [&](auto io, int64_t i) {
+        io.store(out + i, io.load(x + c + i) * scale * io.load(weights + i));
       });
     });
   });
@@ -129,31 +157,15 @@ void layer_norm(const float* x, const void* weight, Dtype weight_type, const voi
     squares = V::fma(d, d, squares);
   });
   const float scale = 1 / __builtin_sqrtf(sum_of<V>(squares) / float(n) + eps);
-  with_type(weight_type, [&](auto w) {
-    with_type(bias_type, [&](auto b) {
-      const auto* weights = static_cast<const decltype(w)*>(weight);
-      const auto* biases = static_cast<const decltype(b)*>(bias);
-      each_vector<V>(n, [&](auto io, int64_t i) {
-        const auto normed = io.load(y + i) * scale;
-        io.store(y + i, V::fma(normed, io.load(weights + i), io.load(biases + i)));
-      });
+  each_widened<V>(weight, weight_type, n, [&](const float* weights, int64_t c, int64_t width) {
+    each_vector<V>(width, [&](auto io, int64_t i) {
+      io.store(y + c + i, io.load(y + c + i) * scale * io.load(weights + i));
     });
   });
-}
-
-template <class V>
-void narrow(const float* x, int64_t n, void* out, Dtype out_type) {
-  with_output(out_type, [&](auto element) {
-    auto* y = static_cast<decltype(element)*>(out);
-    each_vector<V>(n, [&](auto io, int64_t i) { io.store(y + i, io.load(x + i)); });
-  });
-}
-
-template <class V>
-void widen(const void* x, Dtype x_type, int64_t n, float* out) {
-  with_type(x_type, [&](auto element) {
-    const auto* from = static_cast<const decltype(element)*>(x);
-    each_vector<V>(n, [&](auto io, int64_t i) { io.store(out + i, io.load(from + i)); });
+  each_widened<V>(bias, bias_type, n, [&](const float* biases, int64_t c, int64_t width) {
+    each_vector<V>(width, [&](auto io, int64_t i) {
+      io.store(y + c + i, io.load(y + c + i) + io.load(biases + i));
+    });
   });
 }
 

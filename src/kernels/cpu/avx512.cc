@@ -1,0 +1,49 @@
+// AVX-512 (F, BW, VL, DQ): 32 registers of 16 floats.
+#include <immintrin.h>
+
+#include "kernels/cpu/rowwise.h"
+
+namespace bascule::cpu {
+namespace {
+
+struct Avx512 : Simd<16> {
+  static constexpr int kTokens = 6;      // 4 × 6 sums, 6 of x and one of w: 31 registers
+  static constexpr int kMixVectors = 4;  // 4 × 4 sums, 4 of w and one of x
+
+  using Simd<16>::load;
+  using Simd<16>::store;
+  [[gnu::always_inline]] static Float load(const bf16* p) {
+    const __m512i bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u*)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
+  }
+  [[gnu::always_inline]] static Float load(const f16* p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i_u*)p));
+  }
+  [[gnu::always_inline]] static void store(bf16* p, Float v) {
+    _mm256_storeu_si256((__m256i_u*)p, _mm512_cvtepi32_epi16((__m512i)bf16_bits(v)));
+  }
+  [[gnu::always_inline]] static Float fma(Float a, Float b, Float c) {
+    return _mm512_fmadd_ps(a, b, c);
+  }
+  [[gnu::always_inline]] static Float max(Float a, Float b) { return _mm512_max_ps(a, b); }
+  [[gnu::always_inline]] static Float min(Float a, Float b) { return _mm512_min_ps(a, b); }
+
+  // The sums of the lanes of a, b, c and d.
+  [[gnu::always_inline]] static Four sum_lanes(Float a, Float b, Float c, Float d) {
+    const __m256 a8 = halves(a), b8 = halves(b), c8 = halves(c), d8 = halves(d);
+    const __m256 ab = _mm256_unpacklo_ps(a8, b8) + _mm256_unpackhi_ps(a8, b8);
+    const __m256 cd = _mm256_unpacklo_ps(c8, d8) + _mm256_unpackhi_ps(c8, d8);
+    const __m256 abcd = _mm256_shuffle_ps(ab, cd, 0x44) + _mm256_shuffle_ps(ab, cd, 0xee);
+    return _mm256_castps256_ps128(abcd) + _mm256_extractf128_ps(abcd, 1);
+  }
+  [[gnu::always_inline]] static __m256 halves(Float v) {
+    return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+           __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+};
+
+}  // namespace
+
+const Loops kAvx512Loops = loops_of<Avx512>();
+
+}  // namespace bascule::cpu
