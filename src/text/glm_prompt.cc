@@ -1,6 +1,18 @@
 #include "text/glm_prompt.h"
 
+#include <algorithm>
+
 namespace bascule {
+namespace {
+
+// As the template trims an answer.
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\n\r\f\v";
+  const size_t begin = std::min(text.find_first_not_of(kSpace), text.size());
+  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
+}
+
+}  // namespace
 
 std::optional<GlmPrompt> GlmPrompt::of(const Tokenizer& tokenizer) {
   GlmPrompt prompt;
@@ -45,7 +57,8 @@ Result<std::vector<int32_t>> GlmPrompt::encode(std::span<const Message> conversa
         ids.insert(ids.end(), {assistant_, think_, think_end_});
         break;
     }
-    BASCULE_TRY(append(message.text, ids));
+    const bool is_answer = message.role == Role::kAssistant;
+    BASCULE_TRY(append(is_answer ? trimmed(message.text) : message.text, ids));
   }
   ids.insert(ids.end(), {assistant_, think_});
   if (!thinking) ids.push_back(think_end_);
