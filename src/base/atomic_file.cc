@@ -40,6 +40,13 @@ Status write_all_at(int fd, int64_t offset, const void* data, int64_t size,
 }
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto kind = std::filesystem::symlink_status(path, error).type();
+  if (kind != std::filesystem::file_type::not_found &&
+      kind != std::filesystem::file_type::regular &&
+      kind != std::filesystem::file_type::symlink)  // a device must not become a file
+    return invalid_argument(
+        fmt::format("{}: is no regular file, so it is not replaced", path.string()));
   AtomicFile file;
   file.path_ = path;
   file.temporary_ = path;

@@ -77,6 +77,13 @@ TEST(AtomicFile, KeepsTheOldFileWhenTheNewOneDoesNotFit) {
   EXPECT_EQ(n_files(folder), 1u);
 }
 
+TEST(AtomicFile, ReplacesNoDeviceOrFolder) {
+  EXPECT_EQ(AtomicFile::create("/dev/null").status().message(),
+            "/dev/null: is no regular file, so it is not replaced");
+  const TempFolder folder;
+  EXPECT_EQ(AtomicFile::create(folder.path()).status().code(), Code::kInvalidArgument);
+}
+
 TEST(AtomicFile, NamesAFolderThatIsNotThere) {
   const auto file = AtomicFile::create("/nonexistent/folder/a");
   EXPECT_EQ(file.status().code(), Code::kNotFound);

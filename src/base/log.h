@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 
@@ -26,19 +27,23 @@ bool first_time(const std::string& key);
 
 template <typename... Args>
 void log_debug(fmt::format_string<Args...> format, Args&&... args) {
-  if (logs(LogLevel::kDebug)) write_log(LogLevel::kDebug, fmt::format(format, args...));
+  if (logs(LogLevel::kDebug))
+    write_log(LogLevel::kDebug, fmt::format(format, std::forward<Args>(args)...));
 }
 template <typename... Args>
 void log_info(fmt::format_string<Args...> format, Args&&... args) {
-  if (logs(LogLevel::kInfo)) write_log(LogLevel::kInfo, fmt::format(format, args...));
+  if (logs(LogLevel::kInfo))
+    write_log(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));
 }
 template <typename... Args>
 void log_warning(fmt::format_string<Args...> format, Args&&... args) {
-  if (logs(LogLevel::kWarning)) write_log(LogLevel::kWarning, fmt::format(format, args...));
+  if (logs(LogLevel::kWarning))
+    write_log(LogLevel::kWarning, fmt::format(format, std::forward<Args>(args)...));
 }
 template <typename... Args>
 void log_error(fmt::format_string<Args...> format, Args&&... args) {
-  if (logs(LogLevel::kError)) write_log(LogLevel::kError, fmt::format(format, args...));
+  if (logs(LogLevel::kError))
+    write_log(LogLevel::kError, fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace bascule
