@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/request.h"
@@ -17,14 +19,15 @@ struct AnswerStyle {
   bool as_ids = false;       // print token ids, not text
   bool in_thinking = false;  // the prompt ends inside the model's thinking
   bool streams = true;       // print as it comes; else keep it for printed()
-  bool colour = false;       // thinking is dim
-  bool quiet = false;        // thinking and log-probabilities are not printed
+  bool colour = false;       // thinking is dim; else it stands between <think> and </think>
+  bool quiet = false;        // thinking is not printed
+  bool logprobs = false;     // a line on standard error for each token
   int32_t think_end = -1;    // the token that ends thinking; -1: none does
 };
 
 class Answer : public std::enable_shared_from_this<Answer> {
  public:
-  // `tokenizer` may be null with as_ids. Both must outlive it.
+  // `tokenizer` may be null with as_ids and without stops. Both must outlive it.
   Answer(const AnswerStyle& style, const Tokenizer* tokenizer, const StopStrings& stops);
 
   // For Engine::submit; keeps this answer alive.
@@ -34,16 +37,21 @@ class Answer : public std::enable_shared_from_this<Answer> {
   const std::string& printed() const { return printed_; }  // what was or would have been printed
   const std::vector<int32_t>& tokens() const { return tokens_; }
   const EndEvent& end() const { return end_; }
-  std::string summary() const;  // "[12 prompt tokens, 34 answer tokens, 56.7 tokens/s, stop]"
+  // "[12 prompt tokens, 34 answer tokens, first after 0.05 s, 56.7 tokens/s; ended by stop]"
+  std::string summary() const;
 
  private:
   class Listener;
   RequestListener::Verdict take(const TokenEvent& event);
   void finish(const EndEvent& event);
-  void say(const std::string& piece);
+  void take_id(int32_t token);
+  void take_text(int32_t token);
+  void flush_decoder();
+  void begin_thinking();
   void end_thinking();
-  void print(const std::string& piece);
-  void print_logprobs(const TokenEvent& event);
+  void say(std::string_view piece);
+  void print(std::string_view piece);
+  void print_logprobs(const TokenEvent& event) const;
 
   AnswerStyle style_;
   const Tokenizer* tokenizer_;

@@ -1,9 +1,8 @@
-#include <fmt/format.h>
-
 #include "apps/commands.h"
 #include "apps/interrupt.h"
 #include "apps/model_arguments.h"
 #include "apps/progress_bar.h"
+#include "apps/terminal.h"
 #include "model/inspect.h"
 
 namespace bascule {
@@ -24,8 +23,8 @@ Result<int> cmd_inspect(const CommandLine& line) {
                    });
   }();
   BASCULE_TRY(inspection);
-  fmt::print("{}", line.options.flag("json") ? inspection_json(*inspection)
-                                             : inspection_text(*inspection));
+  write_output(line.options.flag("json") ? inspection_json(*inspection)
+                                         : inspection_text(*inspection));
   return inspection->is_sound() ? 0 : 1;
 }
 

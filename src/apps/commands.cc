@@ -1,22 +1,23 @@
 #include "apps/commands.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdio>
 
+#include "apps/terminal.h"
+#include "apps/version.h"
 #include "base/log.h"
-#include "device/machine.h"
+#include "base/quote.h"
 
 namespace bascule {
 namespace {
 
 const Command kCommands[] = {
     {"run", "bascule run [MODEL] [PROMPT] [options]", "chat in the terminal, or one prompt",
-     "Answers PROMPT, or what stands on standard input, or holds a conversation when that is a\n"
+     "Answers PROMPT, or what comes on standard input, or holds a conversation when that is a\n"
      "terminal. MODEL is a folder in Hugging Face layout, or a Hub id (ORG/NAME) that is in the\n"
-     "local Hub cache; without it, the demo model that ships with the program. A first word that\n"
-     "is neither a folder nor an ORG/NAME is the prompt.",
+     "local Hub cache; without it, the demo model that comes with the program.\n"
+     "\n"
+     "The first word is MODEL if it is a folder, or a path that begins with /, ./ or ../, or has\n"
+     "the form ORG/NAME, found or not. Otherwise it is PROMPT.",
      "  bascule run \"Tom has 3 apples and buys 4 more. How many has he?\"\n"
      "  bascule run zai-org/GLM-5.2                      # a conversation\n"
      "  bascule run ./model \"Name three rivers.\" --temperature 0 --max-tokens 60\n"
@@ -34,41 +35,101 @@ const Command kCommands[] = {
     {"inspect", "bascule inspect [MODEL] [options]", "every tensor and where it goes",
      "Accounts for every tensor of a checkpoint: loaded, skipped with a reason, missing or "
      "unknown,\n"
-     "with totals by part of the model. Fails if the model would not load.",
+     "with totals by part of the model. Ends with 1 if the model would not load.",
      "  bascule inspect ./model\n"
      "  bascule inspect ./model --check                  # read every weight, find NaN and "
      "infinity\n"
      "  bascule inspect ./model --json | jq '.tensors[] | select(.fate != \"loaded\")'",
      cmd_inspect},
-    {"config", "bascule config [options]", "every option's value and where it came from",
+    {"config", "bascule config [MODEL] [options]", "every option's value and where it came from",
      "Prints what each option is after the command line, the environment (BASCULE_<OPTION>) and\n"
-     "--config FILE: flag wins over environment, over file, over the model's own defaults, over\n"
-     "what is built in.",
+     "--config FILE: the flag wins over the environment, that over the file, that over the "
+     "model's\n"
+     "own defaults (generation_config.json, where MODEL is named), that over what is built in.",
      "  bascule config\n"
-     "  BASCULE_TP=2 bascule config --config bascule.toml --json",
+     "  bascule config ./model --json\n"
+     "  BASCULE_TP=2 bascule config --config bascule.toml",
      cmd_config},
     {"completion", "bascule completion bash|zsh|fish", "the completion script of a shell",
-     "Prints a script that completes commands and options.",
-     "  bascule completion bash > /etc/bash_completion.d/bascule\n"
-     "  source <(bascule completion zsh)",
+     "Prints a script that completes commands, options and their values.",
+     "  bascule completion bash > ~/.local/share/bash-completion/completions/bascule\n"
+     "  source <(bascule completion zsh)\n"
+     "  bascule completion fish > ~/.config/fish/completions/bascule.fish",
      cmd_completion},
 };
 
-// "  --max-tokens N   longest answer …", wrapped under itself.
+// `text` in lines of at most `width`, each after the first behind `indent` spaces.
+std::string wrapped(const std::string& text, size_t width, size_t indent) {
+  std::string result;
+  size_t begin = 0;
+  while (text.size() - begin > width) {
+    size_t end = text.rfind(' ', begin + width);
+    if (end == std::string::npos || end <= begin) break;  // a word longer than the line
+    result += text.substr(begin, end - begin) + '\n' + std::string(indent, ' ');
+    begin = end + 1;
+  }
+  return result + text.substr(begin);
+}
+
+// "  --max-tokens N   longest answer ... [built in]"
 std::string option_help(const OptionRow& row) {
-  std::string left =
+  constexpr size_t kColumn = 28, kWidth = 98;
+  const std::string left =
       fmt::format("  --{}{}{}", row.name, row.value_name.empty() ? "" : " ", row.value_name);
   std::string right(row.help);
-  if (!row.choices.empty()) right += fmt::format(" ({})", row.choices);
+  if (!row.choices.empty()) {
+    std::string choices(row.choices);
+    std::ranges::replace(choices, ' ', '|');
+    right += fmt::format("; {}", choices);
+  }
   if (!row.built_in.empty()) right += fmt::format(" [{}]", row.built_in);
-  constexpr size_t kColumn = 28;
+  right = wrapped(right, kWidth - kColumn, kColumn);
   if (left.size() + 2 > kColumn) return fmt::format("{}\n{:{}}{}\n", left, "", kColumn, right);
   return fmt::format("{:<{}}{}\n", left, kColumn, right);
 }
 
-int report(const Status& status, const std::string& command) {
-  fmt::print(stderr, "bascule{}{}: {}\n", command.empty() ? "" : " ", command, status.message());
-  return status.code() == Code::kCancelled ? 130 : 1;
+int report(const Status& status, const std::string& command, int exit_status) {
+  print_notice("bascule{}{}: {}\n", command.empty() ? "" : " ", command, status.message());
+  return status.code() == Code::kCancelled ? 130 : exit_status;
+}
+
+const Command* find_command(const std::string& name) {
+  const auto found = std::ranges::find(commands(), name, &Command::name);
+  return found == commands().end() ? nullptr : &*found;
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.push_back(command.name);
+  return names;
+}
+
+int unknown_command(const std::string& word) {
+  const std::string near = nearest(word, command_names());
+  print_notice("bascule: there is no command {}{}; bascule --help lists them\n",
+               in_quotes(word, 64), near.empty() ? "" : fmt::format("; is it \"{}\"?", near));
+  return 2;
+}
+
+// The exit status of a whole command line that was understood.
+int run_line(const CommandLine& line) {
+  if (line.wants_version) {
+    write_output(version_text());
+    return 0;
+  }
+  const Command* command = find_command(line.command);
+  if (line.wants_help) {
+    write_output(command ? help_text(*command) : program_help());
+    return 0;
+  }
+  if (!command) {
+    write_notice(program_help());
+    return 2;
+  }
+  set_log_level(log_level_from_name(line.options.text("log-level")).value());
+  for (const std::string& warning : line.options.warnings()) log_warning("{}", warning);
+  const Result<int> result = command->run(line);
+  return result.ok() ? *result : report(result.status(), command->name, 1);
 }
 
 }  // namespace
@@ -78,7 +139,7 @@ std::span<const Command> commands() { return kCommands; }
 std::string help_text(const Command& command) {
   std::string text =
       fmt::format("{}\n\n{}\n\nExamples:\n{}\n", command.usage, command.text, command.examples);
-  std::string group;
+  std::string_view group;
   for (const OptionRow& row : option_rows()) {
     if (!applies(row, command.name)) continue;
     if (row.group != group) text += fmt::format("\n{}:\n", row.group);
@@ -86,8 +147,9 @@ std::string help_text(const Command& command) {
     text += option_help(row);
   }
   return text +
-         "\nEach option may also stand in the environment (BASCULE_MAX_TOKENS=5) or in a file\n"
-         "(--config FILE, with lines such as max-tokens = 5).\n";
+         "\nWhat stands in [] is built in. An option may also stand in the environment\n"
+         "(BASCULE_MAX_TOKENS=5) or in a file (--config FILE, with lines such as max-tokens = "
+         "5).\n";
 }
 
 std::string program_help() {
@@ -99,55 +161,21 @@ std::string program_help() {
   return text +
          "\nFirst steps:\n"
          "  bascule run \"Tom has 3 apples and buys 4 more. How many has he?\"\n"
-         "  bascule run --help\n\n"
+         "  bascule plan                 # what runs here, and in how many bytes\n"
+         "  bascule run --help           # each command has examples\n\n"
          "  --version   print the version and stop\n";
-}
-
-std::string version_text() {
-  std::string isas;
-  for (const Isa isa : Machine::detect().isas)
-    isas += fmt::format("{}{}", isas.empty() ? "" : ", ", name(isa));
-  return fmt::format("bascule {} ({}; this machine: {})\n", BASCULE_VERSION, BASCULE_COMPILER,
-                     isas);
 }
 
 int run_program(const std::vector<std::string>& arguments,
                 const std::map<std::string, std::string>& environment) {
-  std::vector<std::string> names;
-  for (const Command& command : commands()) names.push_back(command.name);
-  if (!arguments.empty() && !arguments[0].starts_with('-') &&
-      std::ranges::find(names, arguments[0]) == names.end()) {
-    const std::string near = nearest(arguments[0], names);
-    fmt::print(stderr, "bascule: there is no command \"{}\"{}; bascule --help lists them\n",
-               arguments[0], near.empty() ? "" : fmt::format("; is it \"{}\"?", near));
-    return 2;
-  }
-  const Result<CommandLine> parsed = parse_command_line(arguments, environment, names);
-  if (!parsed.ok()) {
-    report(parsed.status(), "");
-    return 2;
-  }
-  const CommandLine& line = *parsed;
-  if (line.wants_version) {
-    fmt::print("{}", version_text());
-    return 0;
-  }
-  if (line.command.empty()) {
-    fmt::print(line.wants_help ? stdout : stderr, "{}", program_help());
-    return line.wants_help ? 0 : 2;
-  }
-  set_log_level(log_level_from_name(line.options.text("log-level")).value());
-  for (const std::string& warning : line.options.warnings()) log_warning("{}", warning);
-  for (const Command& command : commands()) {
-    if (command.name != line.command) continue;
-    if (line.wants_help) {
-      fmt::print("{}", help_text(command));
-      return 0;
-    }
-    const Result<int> result = command.run(line);
-    return result.ok() ? *result : report(result.status(), command.name);
-  }
-  check_failed(__FILE__, __LINE__, "every parsed command is in the list", line.command);
+  const std::vector<std::string> names = command_names();
+  if (!arguments.empty() && !arguments[0].starts_with('-') && !find_command(arguments[0]))
+    return unknown_command(arguments[0]);
+  const Result<CommandLine> line = parse_command_line(arguments, environment, names);
+  if (!line.ok()) return report(line.status(), "", 2);
+  const int exit_status = run_line(*line);
+  const Status written = flush_output();
+  return written.ok() ? exit_status : report(written, line->command, 1);
 }
 
 }  // namespace bascule

@@ -2,8 +2,10 @@
 // output and everything else on standard error, and returns the exit status or why it failed.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/options.h"
 #include "base/status.h"
@@ -30,12 +32,12 @@ Result<int> cmd_completion(const CommandLine& line);
 // Help of one command, or of the program with its list of commands.
 std::string help_text(const Command& command);
 std::string program_help();
-std::string version_text();
 
 // The script that makes `shell` (bash, zsh or fish) complete commands and options.
 Result<std::string> completion_script(const std::string& shell);
 
-// Parses, runs and reports: the whole program but for argv and environ.
+// Parses, runs and reports: the whole program but for argv and environ. Returns the exit status:
+// 0, 1 for what failed, 2 for a command line that was not understood, 130 after Ctrl-C.
 int run_program(const std::vector<std::string>& arguments,
                 const std::map<std::string, std::string>& environment);
 

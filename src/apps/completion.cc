@@ -1,12 +1,14 @@
 // Completion scripts, generated from the tables of commands and options.
 #include <fmt/format.h>
 
-#include <sstream>
-
 #include "apps/commands.h"
+#include "apps/terminal.h"
+#include "base/quote.h"
 
 namespace bascule {
 namespace {
+
+constexpr std::string_view kShells = "bash zsh fish";
 
 std::string command_names() {
   std::string names;
@@ -39,6 +41,7 @@ _bascule() {{
     return
   fi
   case $before in
+    completion) COMPREPLY=($(compgen -W "{}" -- "$word")); return ;;
 {}  esac
   case ${{COMP_WORDS[1]}} in
 {}  esac
@@ -49,7 +52,7 @@ _bascule() {{
 }}
 complete -o filenames -F _bascule bascule
 )",
-      command_names(), choices, cases);
+      command_names(), kShells, choices, cases);
 }
 
 // zsh runs bash's function through its own emulation.
@@ -57,22 +60,32 @@ std::string zsh_script() {
   return "#compdef bascule\nautoload -U +X bashcompinit && bashcompinit\n" + bash_script();
 }
 
+std::string fish_quoted(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "'";
+}
+
 std::string fish_script() {
-  std::string script = "# fish completion of bascule\ncomplete -c bascule -f\n";
+  std::string script = "# fish completion of bascule\n";
   for (const Command& command : commands()) {
-    script += fmt::format("complete -c bascule -n __fish_use_subcommand -a {} -d '{}'\n",
-                          command.name, command.summary);
+    script += fmt::format("complete -c bascule -f -n __fish_use_subcommand -a {} -d {}\n",
+                          command.name, fish_quoted(command.summary));
     for (const OptionRow& row : option_rows()) {
       if (!applies(row, command.name)) continue;
-      std::string help;
-      for (const char c : row.help) help += c == '\'' ? std::string("\\'") : std::string(1, c);
+      std::string value = row.kind == OptionKind::kFlag ? "" : " -r";
+      if (!row.choices.empty()) value = " -x -a " + fish_quoted(row.choices);
       script +=
-          fmt::format("complete -c bascule -n '__fish_seen_subcommand_from {}' -l {}{}{} -d '{}'\n",
-                      command.name, row.name, row.kind == OptionKind::kFlag ? "" : " -r",
-                      row.choices.empty() ? "" : fmt::format(" -a '{}'", row.choices), help);
+          fmt::format("complete -c bascule -n '__fish_seen_subcommand_from {}' -l {}{} -d {}\n",
+                      command.name, row.name, value, fish_quoted(row.help));
     }
   }
-  return script;
+  return script +
+         fmt::format("complete -c bascule -f -n '__fish_seen_subcommand_from completion' -a '{}'\n",
+                     kShells);
 }
 
 }  // namespace
@@ -81,13 +94,13 @@ Result<std::string> completion_script(const std::string& shell) {
   if (shell == "bash") return bash_script();
   if (shell == "zsh") return zsh_script();
   if (shell == "fish") return fish_script();
-  return invalid_argument(fmt::format("shell \"{}\": bash, zsh or fish", shell));
+  return invalid_argument(fmt::format("shell {}: bash, zsh or fish", in_quotes(shell)));
 }
 
 Result<int> cmd_completion(const CommandLine& line) {
   if (line.positionals.size() != 1) return invalid_argument("name one shell: bash, zsh or fish");
   BASCULE_TRY_ASSIGN(const std::string script, completion_script(line.positionals[0]));
-  fmt::print("{}", script);
+  write_output(script);
   return 0;
 }
 

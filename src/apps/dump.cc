@@ -12,6 +12,10 @@ DumpRecorder::DumpRecorder(const ModelConfig& config)
     : hidden_(size_t(config.n_layers) + 1, Rows{config.d_model, {}}),
       logits_{config.vocab_size, {}} {}
 
+int64_t DumpRecorder::position_bytes(const ModelConfig& config) {
+  return int64_t(sizeof(float)) * (config.d_model * (config.n_layers + 1) + config.vocab_size);
+}
+
 void DumpRecorder::Rows::put(int64_t position, View<const float, 1> row) {
   const size_t end = size_t((position + 1) * width);
   if (values.size() < end) values.resize(end);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -13,10 +12,11 @@
 
 namespace bascule {
 
-// Keeps in memory what it hears: 4 bytes · positions · (d_model · (n_layers + 1) + vocab).
+// Keeps in memory what it hears.
 class DumpRecorder final : public RowRecorder {
  public:
   explicit DumpRecorder(const ModelConfig& config);
+  static int64_t position_bytes(const ModelConfig& config);  // of one position's rows
 
   void on_hidden(int64_t layer, int64_t position, View<const float, 1> row) override;
   void on_logits(int64_t position, View<const float, 1> row) override;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
+#include "base/quote.h"
 #include "format/hub_cache.h"
+#include "model/kv_layout.h"
 
 namespace bascule {
 namespace fs = std::filesystem;
@@ -20,6 +23,18 @@ std::optional<Dtype> dtype_option(const Options& options, std::string_view name)
 std::optional<float> number_option(const Options& options, std::string_view name) {
   if (!options.has(name)) return {};
   return float(options.number(name));
+}
+
+// What a cache of so many bytes, on all ranks together, holds for each group.
+Result<int64_t> kv_tokens_of(int64_t bytes, const EngineOptions& options,
+                             const ModelConfig& config) {
+  const Dtype dtype =
+      options.kv_dtype.value_or(resolve_activations(options.activations, options.kernels));
+  const int64_t page_bytes = KvLayout(config, dtype).page_bytes() * options.layout.world();
+  if (bytes < page_bytes)
+    return invalid_argument(fmt::format("--kv-cache-bytes {}: one page of {} tokens takes {}",
+                                        bytes, KvLayout::kPageSize, page_bytes));
+  return bytes / page_bytes * KvLayout::kPageSize;
 }
 
 // Beside the installed program, then in the source tree that it was built from.
@@ -48,20 +63,23 @@ Result<fs::path> resolve_model(const std::string& model) {
 bool looks_like_model(const std::string& argument) {
   std::error_code error;
   if (fs::is_directory(argument, error)) return true;
-  const size_t slash = argument.find('/');
-  const bool one_slash = slash != std::string::npos && slash > 0 && slash + 1 < argument.size() &&
-                         argument.find('/', slash + 1) == std::string::npos;
+  const auto is_space = [](unsigned char c) { return std::isspace(c) != 0; };
+  if (std::ranges::any_of(argument, is_space)) return false;
+  if (argument.starts_with("/") || argument.starts_with("./") || argument.starts_with("../"))
+    return true;
+  const std::string id = argument.substr(0, argument.find('@'));
+  const size_t slash = id.find('/');
   const auto is_id = [](unsigned char c) {
-    return std::isalnum(c) || c == '/' || c == '-' || c == '_' || c == '.' || c == '@';
+    return std::isalnum(c) || c == '/' || c == '-' || c == '_' || c == '.';
   };
-  if (one_slash && std::ranges::all_of(argument, is_id)) return true;
-  return argument.starts_with("/") || argument.starts_with("./") || argument.starts_with("../");
+  return slash > 0 && slash != std::string::npos && slash + 1 < id.size() &&
+         id.find('/', slash + 1) == std::string::npos && std::ranges::all_of(id, is_id);
 }
 
 Result<fs::path> only_model(const CommandLine& line) {
   if (line.positionals.size() > 1)
     return invalid_argument(
-        fmt::format("\"{}\" comes after MODEL; one model is wanted", line.positionals[1]));
+        fmt::format("{} comes after MODEL; one model is wanted", in_quotes(line.positionals[1])));
   return resolve_model(line.positionals.empty() ? "" : line.positionals[0]);
 }
 
@@ -70,9 +88,8 @@ ConfigOverrides config_overrides(const Options& options) {
           .index_norm_eps = number_option(options, "k-norm-eps")};
 }
 
-Status apply_model_defaults(const LoadedModel& model, Options& options) {
+Status apply_model_defaults(const GenerationDefaults& d, Options& options) {
   const std::string where = "generation_config.json";
-  const GenerationDefaults& d = model.defaults;
   const std::pair<const char*, std::optional<float>> numbers[] = {
       {"temperature", d.temperature},
       {"top-p", d.top_p},
@@ -85,7 +102,7 @@ Status apply_model_defaults(const LoadedModel& model, Options& options) {
   return {};
 }
 
-EngineOptions engine_options(const Options& options) {
+Result<EngineOptions> engine_options(const Options& options, const ModelConfig& config) {
   const std::string kernels = options.text("kernels");
   EngineOptions result{
       .layout = {.tp = int(options.integer("tp")),
@@ -99,9 +116,12 @@ EngineOptions engine_options(const Options& options) {
       .activations = dtype_option(options, "activations"),
       .kv_dtype = dtype_option(options, "kv-cache-dtype"),
       .max_context = options.has("max-model-len") ? options.integer("max-model-len") : 0,
-      .max_batch_tokens = options.integer("max-batch-tokens"),
-      .max_requests = options.integer("max-num-seqs")};
-  if (options.has("kv-cache-tokens")) result.kv_tokens = options.integer("kv-cache-tokens");
+      .max_batch_tokens = options.integer("max-batch-tokens")};
+  if (options.has("max-num-seqs")) result.max_requests = options.integer("max-num-seqs");
+  if (options.has("kv-cache-bytes")) {
+    BASCULE_TRY_ASSIGN(result.kv_tokens,
+                       kv_tokens_of(options.bytes("kv-cache-bytes"), result, config));
+  }
   return result;
 }
 

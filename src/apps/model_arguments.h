@@ -12,7 +12,8 @@ namespace bascule {
 // MODEL, or the demo model's folder where `model` is empty; says where it looked.
 Result<std::filesystem::path> resolve_model(const std::string& model);
 
-// True for what can only be meant as MODEL: a folder, or ORG/NAME.
+// True for a word that is meant as MODEL, whether it is there or not: a folder, a path that begins
+// with "/", "./" or "../", or ORG/NAME. No text with a space in it is, but for an existing folder.
 bool looks_like_model(const std::string& argument);
 
 // The one positional that plan and inspect take, or none.
@@ -21,8 +22,8 @@ Result<std::filesystem::path> only_model(const CommandLine& line);
 ConfigOverrides config_overrides(const Options& options);
 
 // Puts the model's own sampling defaults under the options.
-Status apply_model_defaults(const LoadedModel& model, Options& options);
+Status apply_model_defaults(const GenerationDefaults& defaults, Options& options);
 
-EngineOptions engine_options(const Options& options);
+Result<EngineOptions> engine_options(const Options& options, const ModelConfig& config);
 
 }  // namespace bascule

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+
+#include "apps/terminal.h"
 
 namespace bascule {
 
@@ -18,7 +18,7 @@ ProgressBar::ProgressBar(std::string what, bool enabled)
       shown_(started_) {}
 
 ProgressBar::~ProgressBar() {
-  if (drawn_) fmt::print(stderr, "\r{:72}\r", "");
+  if (drawn_) print_notice("\r{:72}\r", "");
 }
 
 void ProgressBar::show(int64_t done_bytes, int64_t all_bytes) {
@@ -27,8 +27,7 @@ void ProgressBar::show(int64_t done_bytes, int64_t all_bytes) {
   shown_ = now;
   drawn_ = true;
   const double seconds = std::chrono::duration<double>(now - started_).count();
-  fmt::print(stderr, "\r{}", progress_line(what_, done_bytes, all_bytes, seconds));
-  std::fflush(stderr);
+  print_notice("\r{}", progress_line(what_, done_bytes, all_bytes, seconds));
 }
 
 std::string progress_line(const std::string& what, int64_t done_bytes, int64_t all_bytes,
@@ -40,13 +39,6 @@ std::string progress_line(const std::string& what, int64_t done_bytes, int64_t a
   return fmt::format("{}  [{:#<{}}{:-<{}}]  {:3.0f} %  {:.2f} GB/s", what, "", filled, "",
                      kWidth - filled, 100 * share,
                      double(done_bytes) / 1e9 / std::max(seconds, 1e-9));
-}
-
-bool is_terminal(int file_descriptor) { return isatty(file_descriptor) == 1; }
-
-bool wants_colour(int file_descriptor) {
-  const char* no_color = std::getenv("NO_COLOR");
-  return is_terminal(file_descriptor) && !(no_color && *no_color);
 }
 
 }  // namespace bascule

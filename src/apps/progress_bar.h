@@ -23,11 +23,8 @@ class ProgressBar {
   std::chrono::steady_clock::time_point started_, shown_;
 };
 
-// "reading weights  [######----]  61 %  2.1 GB/s"
+// "reading weights  [######----]   61 %  2.10 GB/s"
 std::string progress_line(const std::string& what, int64_t done_bytes, int64_t all_bytes,
                           double seconds);
-
-bool is_terminal(int file_descriptor);
-bool wants_colour(int file_descriptor);  // a terminal, and NO_COLOR is not set (no-color.org)
 
 }  // namespace bascule

@@ -3,18 +3,23 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <array>
+
 #include "base/options.h"
+#include "base/quote.h"
 
 namespace bascule {
 namespace {
 
 // A command's options as CLI11 fills them.
 struct Filled {
-  std::map<std::string, std::vector<std::string>, std::less<>>
-      texts;  // of options that take values
+  std::map<std::string, std::vector<std::string>, std::less<>> texts;  // where values are taken
   std::map<std::string, bool, std::less<>> flags;
-  std::vector<std::string> positionals;
+  // One more than any command takes. Each on its own: CLI11 splits "[a, b]" for a list of them.
+  std::array<std::string, 4> positionals;
 };
+
+std::string positional_name(size_t i) { return fmt::format("word{}", i + 1); }
 
 std::string flag_names(const OptionRow& row) {
   std::string names = fmt::format("--{}", row.name);
@@ -37,11 +42,14 @@ void declare(CLI::App& app, std::string_view command, Filled& filled) {
                                                                 : CLI::MultiOptionPolicy::TakeLast);
     }
   }
-  if (!command.empty()) app.add_option("positionals", filled.positionals);
+  for (size_t i = 0; i < filled.positionals.size() && !command.empty(); ++i)
+    app.add_option(positional_name(i), filled.positionals[i]);
 }
 
 Status take(const CLI::App& app, std::string_view command, const Filled& filled,
             CommandLine& result) {
+  for (size_t i = 0; i < filled.positionals.size() && !command.empty(); ++i)
+    if (app.count(positional_name(i)) > 0) result.positionals.push_back(filled.positionals[i]);
   for (const OptionRow& row : option_rows()) {
     if (!applies(row, command) || app.count(fmt::format("--{}", row.name)) == 0) continue;
     if (row.name == "help") {
@@ -55,9 +63,20 @@ Status take(const CLI::App& app, std::string_view command, const Filled& filled,
   return {};
 }
 
+// CLI11 would take the word after "--stop=" as its value.
+Status refuse_empty_values(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--") break;
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
+      return invalid_argument(fmt::format("{0} lacks a value; an empty one is written {1} \"\"",
+                                          in_quotes(argument, 64),
+                                          argument.substr(0, argument.size() - 1)));
+  }
+  return {};
+}
+
 // CLI11's words for what is wrong with argv, with the nearest option where one is unknown.
 Status explain(const CLI::ParseError& error, const std::vector<std::string>& arguments) {
-  std::string message = error.what();
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     std::vector<std::string> known;
     for (const OptionRow& row : option_rows()) known.push_back(fmt::format("--{}", row.name));
@@ -70,7 +89,7 @@ Status explain(const CLI::ParseError& error, const std::vector<std::string>& arg
                                           near.empty() ? "" : fmt::format("; is it {}?", near)));
     }
   }
-  return invalid_argument(message);
+  return invalid_argument(error.what());
 }
 
 }  // namespace
@@ -80,6 +99,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
                                        std::span<const std::string> commands) {
   CommandLine result;
   BASCULE_TRY(result.options.set_environment(environment));
+  BASCULE_TRY(refuse_empty_values(arguments));
 
   CLI::App app("bascule");
   Filled general;
@@ -99,7 +119,6 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
   BASCULE_TRY(take(app, "", general, result));
   for (const CLI::App* used : app.get_subcommands()) {
     result.command = used->get_name();
-    result.positionals = filled[result.command].positionals;
     BASCULE_TRY(take(*used, result.command, filled[result.command], result));
   }
   if (result.options.has("config"))

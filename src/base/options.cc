@@ -7,12 +7,22 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <sstream>
+
+#include "base/quote.h"
 
 namespace bascule {
 namespace {
 
 enum Rank { kBuiltInRank, kModelRank, kFileRank, kEnvironmentRank, kFlagRank };
+
+constexpr size_t kMaxFileBytes = size_t{1} << 20;  // of a configuration file
+
+// --help is a question, not a setting; and a file cannot name another one.
+bool may_come_from_environment(const OptionRow& row) { return row.name != "help"; }
+bool may_come_from_file(const OptionRow& row) { return row.name != "help" && row.name != "config"; }
 
 std::vector<std::string> words(std::string_view text) {
   std::istringstream in{std::string(text)};
@@ -60,6 +70,8 @@ std::string complaint(const OptionRow& row, const std::string& text) {
       const auto value = parse_number<double>(text);
       return value && in_range(row, *value) ? "" : "a number" + range_text(row);
     }
+    case OptionKind::kBytes:
+      return parse_bytes(text).ok() ? "" : "a size such as 4GiB or 500MB";
     case OptionKind::kText:
     case OptionKind::kList: {
       const std::vector<std::string> choices = words(row.choices);
@@ -74,28 +86,30 @@ Status unknown_name(const std::string& where, std::string_view word) {
   std::vector<std::string> known;
   for (const OptionRow& row : option_rows()) known.emplace_back(row.name);
   const std::string near = nearest(word, known);
-  return invalid_argument(fmt::format("{}: there is no option \"{}\"{}", where, word,
+  return invalid_argument(fmt::format("{}: there is no option {}{}", where, in_quotes(word, 64),
                                       near.empty() ? "" : fmt::format("; is it \"{}\"?", near)));
 }
 
+Result<std::string> text_of(const toml::node& node) {
+  if (const auto text = node.value_exact<std::string>()) return *text;
+  if (const auto flag = node.value_exact<bool>()) return std::string(*flag ? "true" : "false");
+  if (const auto integer = node.value_exact<int64_t>()) return fmt::format("{}", *integer);
+  if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
+  return invalid_argument("a text, a number, true or false is wanted");
+}
+
 // A TOML value as an option's texts.
-Result<std::vector<std::string>> texts_of(const toml::node& node) {
-  if (const auto* array = node.as_array()) {
-    std::vector<std::string> texts;
-    for (const toml::node& element : *array) {
-      BASCULE_TRY_ASSIGN(const std::vector<std::string> inner, texts_of(element));
-      texts.insert(texts.end(), inner.begin(), inner.end());
-    }
+Result<std::vector<std::string>> texts_of(const OptionRow& row, const toml::node& node) {
+  const toml::array* array = row.kind == OptionKind::kList ? node.as_array() : nullptr;
+  std::vector<std::string> texts;
+  if (!array) {
+    BASCULE_TRY_ASSIGN(texts.emplace_back(), text_of(node));
     return texts;
   }
-  if (const auto text = node.value_exact<std::string>()) return std::vector{*text};
-  if (const auto flag = node.value_exact<bool>())
-    return std::vector{std::string(*flag ? "true" : "false")};
-  if (const auto integer = node.value_exact<int64_t>())
-    return std::vector{fmt::format("{}", *integer)};
-  if (const auto number = node.value_exact<double>())
-    return std::vector{fmt::format("{}", *number)};
-  return invalid_argument("a text, number, flag or list of those is wanted");
+  for (const toml::node& element : *array) {
+    BASCULE_TRY_ASSIGN(texts.emplace_back(), text_of(element));
+  }
+  return texts;
 }
 
 }  // namespace
@@ -130,8 +144,8 @@ Status Options::set(const OptionRow& row, std::vector<std::string> texts, std::s
   for (const std::string& text : texts) {
     const std::string wanted = complaint(row, text);
     if (!wanted.empty())
-      return invalid_argument(
-          fmt::format("{}: --{} is \"{}\"; {} is wanted", origin, row.name, text, wanted));
+      return invalid_argument(fmt::format("{}: --{} is {}; {} is wanted", origin, row.name,
+                                          in_quotes(text, 64), wanted));
   }
   Value& value = values_.find(row.name)->second;
   if (rank >= value.rank) value = {std::move(texts), std::move(origin), rank};
@@ -148,6 +162,7 @@ Status Options::set_environment(const std::map<std::string, std::string>& enviro
   std::map<std::string, const OptionRow*> rows;
   std::vector<std::string> known;
   for (const OptionRow& row : option_rows()) {
+    if (!may_come_from_environment(row)) continue;
     rows[environment_name(row)] = &row;
     known.push_back(environment_name(row));
   }
@@ -166,26 +181,37 @@ Status Options::set_environment(const std::map<std::string, std::string>& enviro
 }
 
 Status Options::set_file(const std::filesystem::path& path) {
-  const toml::parse_result parsed = toml::parse_file(path.string());
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return not_found(fmt::format("--config {}: cannot be opened", path.string()));
+  std::string text(kMaxFileBytes + 1, '\0');
+  file.read(text.data(), std::streamsize(text.size()));
+  if (!file.eof() || file.bad() || std::filesystem::is_directory(path))
+    return invalid_argument(fmt::format("--config {}: no readable file of at most {} bytes",
+                                        path.string(), kMaxFileBytes));
+  text.resize(size_t(file.gcount()));
+  return set_file_text(text, path.string());
+}
+
+Status Options::set_file_text(std::string_view toml, const std::string& path) {
+  const toml::parse_result parsed = toml::parse(toml, path);
   if (!parsed)
-    return invalid_argument(fmt::format("{}:{}: {}", path.string(),
-                                        parsed.error().source().begin.line,
+    return invalid_argument(fmt::format("file {}:{}: {}", path, parsed.error().source().begin.line,
                                         parsed.error().description()));
   for (const auto& [key, node] : parsed.table()) {
-    const std::string origin = fmt::format("{}:{}", path.string(), node.source().begin.line);
+    const std::string origin = fmt::format("file {}:{}", path, node.source().begin.line);
     const OptionRow* row = find_option(key.str());
-    if (!row) return unknown_name(origin, key.str());
+    if (!row || !may_come_from_file(*row)) return unknown_name(origin, key.str());
     BASCULE_TRY_ASSIGN(std::vector<std::string> texts,
-                       texts_of(node).with_context(fmt::format("{}: {}", origin, key.str())));
+                       texts_of(*row, node).with_context(fmt::format("{}: {}", origin, key.str())));
     BASCULE_TRY(set(*row, std::move(texts), origin, kFileRank));
   }
   return {};
 }
 
-Status Options::set_model(std::string_view name, std::string text, const std::string& where) {
+Status Options::set_model(std::string_view name, std::string text, const std::string& file) {
   const OptionRow* row = find_option(name);
   BASCULE_CHECK(row);
-  return set(*row, {std::move(text)}, where, kModelRank);
+  return set(*row, {std::move(text)}, "model " + file, kModelRank);
 }
 
 const Options::Value& Options::value(std::string_view name) const {
@@ -211,6 +237,27 @@ double Options::number(std::string_view name) const {
   return *parse_number<double>(text(name));
 }
 
+int64_t Options::bytes(std::string_view name) const {
+  BASCULE_CHECK(has(name));
+  return parse_bytes(text(name)).value();
+}
+
+Result<int64_t> parse_bytes(std::string_view text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"", 1},      {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+      {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view unit(end, size_t(text.data() + text.size() - end));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  for (const auto& [name, factor] : kUnits) {
+    const double n_bytes = value * factor;
+    if (error == std::errc() && unit == name && n_bytes >= 0 && n_bytes < 0x1p62)
+      return int64_t(n_bytes);
+  }
+  return invalid_argument(fmt::format("{} is no size; 4GiB or 500MB are", in_quotes(text, 64)));
+}
+
 Result<std::vector<int32_t>> parse_ids(std::string_view text) {
   std::vector<int32_t> ids;
   size_t at = 0;
@@ -226,7 +273,7 @@ Result<std::vector<int32_t>> parse_ids(std::string_view text) {
     while (end < text.size() && !separates(text[end])) ++end;
     const std::string_view part = text.substr(at, end - at);
     const auto id = parse_number<int32_t>(part);
-    if (!id) return invalid_argument(fmt::format("\"{}\" is no token id", part.substr(0, 40)));
+    if (!id) return invalid_argument(fmt::format("{} is no token id", in_quotes(part, 40)));
     ids.push_back(*id);
     at = end;
   }

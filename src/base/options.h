@@ -21,6 +21,7 @@ enum class OptionKind {
   kFlag,     // given or not; "true" and "false" in files and the environment
   kInteger,  // of 64 bits
   kNumber,   // a finite double
+  kBytes,    // "4GiB", "500MB", "4096"
   kText,
   kList,  // repeatable; one entry each time it is given
 };
@@ -47,8 +48,8 @@ class Options {
  public:
   struct Value {
     std::vector<std::string> texts;  // several only for a kList
-    std::string origin;              // "flag", "environment BASCULE_TP", "file x.toml", "built-in"
-    int rank = 0;                    // of the origin: higher wins
+    std::string origin;  // "flag", "environment BASCULE_TP", "file x.toml:3", "built-in"
+    int rank = 0;        // of the origin: higher wins
   };
 
   Options();  // everything built in
@@ -57,16 +58,18 @@ class Options {
   Status set_flag(std::string_view name, std::vector<std::string> texts);
   Status set_environment(const std::map<std::string, std::string>& environment);
   Status set_file(const std::filesystem::path& path);
-  // From the model's own files; `where` names one: "generation_config.json".
-  Status set_model(std::string_view name, std::string text, const std::string& where);
+  Status set_file_text(std::string_view toml, const std::string& path);  // of a file read already
+  // From the model's own files; `file` names one: "generation_config.json".
+  Status set_model(std::string_view name, std::string text, const std::string& file);
 
   // Names in the environment (BASCULE_…) that are no option, with the nearest that is.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   bool has(std::string_view name) const { return !value(name).texts.empty(); }
   bool flag(std::string_view name) const;
-  int64_t integer(std::string_view name) const;  // has() must hold for this and the next
+  int64_t integer(std::string_view name) const;  // has() must hold for this and the next two
   double number(std::string_view name) const;
+  int64_t bytes(std::string_view name) const;
   std::string text(std::string_view name) const;  // empty without a value
   const std::vector<std::string>& list(std::string_view name) const { return value(name).texts; }
   const Value& value(std::string_view name) const;
@@ -77,6 +80,9 @@ class Options {
   std::map<std::string, Value, std::less<>> values_;
   std::vector<std::string> warnings_;
 };
+
+// "4GiB", "1.5 GB", "4096": bytes.
+Result<int64_t> parse_bytes(std::string_view text);
 
 // "1,2,3" as numbers; the message says which part is none.
 Result<std::vector<int32_t>> parse_ids(std::string_view text);

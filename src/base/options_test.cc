@@ -1,11 +1,14 @@
 #include "base/options.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 namespace bascule {
 namespace {
+
+using testing::HasSubstr;
 
 const std::vector<std::string> kCommands = {"run", "plan", "inspect"};
 
@@ -38,8 +41,8 @@ TEST(Options, FlagWinsOverEnvironmentOverFileOverModelOverBuiltIn) {
   const Case cases[] = {
       {{"--temperature", "0.5"}, {{"BASCULE_TEMPERATURE", "0.75"}}, true, true, 0.5, "flag"},
       {{}, {{"BASCULE_TEMPERATURE", "0.75"}}, true, true, 0.75, "environment BASCULE_TEMPERATURE"},
-      {{}, {}, true, true, 0.25, file + ":2"},
-      {{}, {}, false, true, 0.625, "generation_config.json"},
+      {{}, {}, true, true, 0.25, "file " + file + ":2"},
+      {{}, {}, false, true, 0.625, "model generation_config.json"},
       {{}, {}, false, false, 1, "built-in"},
   };
   for (const Case& c : cases) {
@@ -87,14 +90,24 @@ TEST(Options, RefusalsSayWhatWouldDo) {
             "flag: --max-tokens is \"0\"; a whole number of at least 1 is wanted");
   EXPECT_EQ(refusal({"run", "--kernels", "quick"}),
             "flag: --kernels is \"quick\"; one of reference, fast, auto is wanted");
+  EXPECT_EQ(refusal({"run", "--kv-cache-bytes", "many"}),
+            "flag: --kv-cache-bytes is \"many\"; a size such as 4GiB or 500MB is wanted");
+  EXPECT_EQ(refusal({"run", "--system=", "hi"}),
+            "\"--system=\" lacks a value; an empty one is written --system \"\"");
+  EXPECT_EQ(refusal({"run", "--seed"}), "--seed: 1 required TEXT missing");
   EXPECT_EQ(refusal({"run"}, {{"BASCULE_TP", "two"}}),
             "environment BASCULE_TP: --tp is \"two\"; a whole number from 1 to 64 is wanted");
   const std::string file = write_file("\nkernls = \"fast\"\n");
   EXPECT_EQ(refusal({"run", "--config", file}),
-            file + ":2: there is no option \"kernls\"; is it \"kernels\"?");
-  EXPECT_NE(refusal({"run", "--config", write_file("a = = 1\n")}).find("options.toml:1"),
-            std::string::npos);
-  EXPECT_NE(refusal({"run", "--config", "/no/such/file"}).find("/no/such/file"), std::string::npos);
+            "file " + file + ":2: there is no option \"kernls\"; is it \"kernels\"?");
+  EXPECT_THAT(refusal({"run", "--config", write_file("a = = 1\n")}), HasSubstr("options.toml:1:"));
+  EXPECT_EQ(refusal({"run", "--config", "/no/such/file"}),
+            "--config /no/such/file: cannot be opened");
+  EXPECT_THAT(refusal({"run", "--config", "/"}), HasSubstr("--config /: no readable file"));
+  EXPECT_THAT(refusal({"run", "--config", write_file("help = true\n")}),
+              HasSubstr("there is no option \"help\""));
+  EXPECT_THAT(refusal({"run", "--config", write_file("config = 'x.toml'\n")}),
+              HasSubstr("there is no option \"config\""));
   EXPECT_NE(refusal({"plan", "--temperature", "1"}), "accepted");  // an option of run alone
 }
 
@@ -106,13 +119,62 @@ TEST(Options, AnUnknownVariableIsSaidNotTaken) {
             "BASCULE_TEMPERATURE?");
 }
 
+TEST(Options, WordsReachTheCommandAsTyped) {
+  const auto words = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "run");
+    return parse(arguments).value().positionals;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(words({"[a, b]"}), (Words{"[a, b]"}));
+  EXPECT_EQ(words({"run", "plan"}), (Words{"run", "plan"}));  // names of commands are words here
+  EXPECT_EQ(words({"--", "--temperature"}), (Words{"--temperature"}));
+  EXPECT_EQ(words({""}), (Words{""}));
+  EXPECT_EQ(words({"a\nb", "'c' \"d\""}), (Words{"a\nb", "'c' \"d\""}));
+}
+
+TEST(Options, ValuesReachTheOptionAsTyped) {
+  const CommandLine line =
+      parse({"run", "--stop", "[a,b]", "--stop", "", "--stop", "--x", "--system", "a=b",
+             "--presence-penalty", "-1", "--logit-bias=5:-1"})
+          .value();
+  EXPECT_EQ(line.options.list("stop"), (std::vector<std::string>{"[a,b]", "", "--x"}));
+  EXPECT_EQ(line.options.text("system"), "a=b");
+  EXPECT_EQ(line.options.number("presence-penalty"), -1);
+  EXPECT_EQ(line.options.text("logit-bias"), "5:-1");
+}
+
+TEST(Options, TheLastOfAFlagCounts) {
+  EXPECT_EQ(parse({"run", "--seed", "1", "--seed", "2"})->options.integer("seed"), 2);
+}
+
+TEST(Options, TheEnvironmentMayNameTheFile) {
+  const std::string file = write_file("seed = 5\n");
+  const CommandLine line = parse({"run"}, {{"BASCULE_CONFIG", file}}).value();
+  EXPECT_EQ(line.options.integer("seed"), 5);
+  const CommandLine other = parse({"run"}, {{"BASCULE_HELP", "true"}}).value();
+  EXPECT_FALSE(other.wants_help);
+  EXPECT_EQ(other.options.warnings().size(), 1u);
+}
+
 TEST(Options, FilesTakeListsAndFlags) {
   const std::string file = write_file("stop = [\"a\", \"b\"]\nignore-eos = true\n");
   const CommandLine line = parse({"run", "--config", file}).value();
   EXPECT_EQ(line.options.list("stop"), (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(line.options.flag("ignore-eos"));
-  EXPECT_NE(refusal({"run", "--config", write_file("seed = [1, 2]\n")}).find("which takes one"),
-            std::string::npos);
+  EXPECT_THAT(refusal({"run", "--config", write_file("seed = [1, 2]\n")}),
+              HasSubstr(":1: seed: a text, a number, true or false is wanted"));
+  EXPECT_THAT(refusal({"run", "--config", write_file("[stop]\na = 1\n")}),
+              HasSubstr(":1: stop: a text, a number, true or false is wanted"));
+  EXPECT_THAT(refusal({"run", "--config", write_file("ignore-eos = 1\n")}),
+              HasSubstr(":1: --ignore-eos is \"1\"; true or false is wanted"));
+}
+
+TEST(ParseBytes, KnowsUnits) {
+  EXPECT_EQ(*parse_bytes("4GiB"), int64_t{4} << 30);
+  EXPECT_EQ(*parse_bytes("1.5 GB"), 1500000000);
+  EXPECT_EQ(*parse_bytes("77"), 77);
+  for (const char* bad : {"", "GB", "-1", "4 gigs", "1e30TiB", "nan"})
+    EXPECT_FALSE(parse_bytes(bad).ok()) << bad;
 }
 
 TEST(ParseIds, TakesCommasAndSpaces) {

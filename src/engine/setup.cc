@@ -17,9 +17,9 @@ Status check_counts(const EngineOptions& o) {
   };
   BASCULE_TRY(at_least("--threads", o.n_threads, 0));
   BASCULE_TRY(at_least("--max-model-len", o.max_context, 0));
-  BASCULE_TRY(at_least("--kv-cache-tokens", o.kv_tokens, 0));
+  BASCULE_TRY(at_least("kv_tokens", o.kv_tokens, 0));
   BASCULE_TRY(at_least("--max-num-seqs", o.max_requests, 1));
-  BASCULE_TRY(at_least("--max-queued", o.max_queued, 1));
+  BASCULE_TRY(at_least("max_queued", o.max_queued, 1));
   // Each running answer has its next token, and a row of logits, in every step.
   if (o.max_logit_rows != 0)
     BASCULE_TRY(at_least("max_logit_rows", o.max_logit_rows, o.max_requests));

@@ -62,8 +62,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const std::filesystem::path& fol
   BASCULE_TRY_ASSIGN(model->defaults, read_defaults(*model->checkpoint));
   BASCULE_TRY_ASSIGN(model->end_tokens, end_tokens_of(*model));
   model->weight_bytes = loaded_bytes(*model->checkpoint, model->config);
-  model->notices = model->checkpoint->notices();
-  for (std::string& notice : model->weights.notices) model->notices.push_back(std::move(notice));
+  model->notices = std::move(model->weights.notices);
   return model;
 }
 

@@ -93,7 +93,7 @@ Result<MemoryPlan> plan_memory(const MemoryInputs& in) {
   if (plan.max_context == 0)
     return resource_exhausted(
         fmt::format("{} needed and {} available: not one page of context fits. Fewer workers, "
-                    "a smaller --max-batch-tokens or --kv-cache-tokens, or more memory would do",
+                    "a smaller --max-batch-tokens or --kv-cache-bytes, or more memory would do",
                     gib(sum_of(pools_for(in, KvLayout::kPageSize, cache_for(KvLayout::kPageSize)))),
                     gib(in.available_bytes)));
   if (plan.max_context < wanted && in.max_context > 0)

@@ -53,7 +53,7 @@ struct MemoryInputs {
 
   // What the caller wants; 0: as much as the model has and fits.
   int64_t max_context = 0;  // --max-model-len
-  int64_t kv_tokens = 0;    // --kv-cache-tokens: of each group's cache
+  int64_t kv_tokens = 0;    // --kv-cache-bytes: of each group's cache
 };
 
 // Bytes of one cached token, for a person: "78 x 576 + 21 x 128 elements of BF16".

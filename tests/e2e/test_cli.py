@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import resource
 import signal
 import struct
 import subprocess
@@ -12,6 +14,11 @@ from pathlib import Path
 
 PROGRAM = ""
 GOLDEN = Path()
+APPLES = "Tom has 3 apples and buys 4 more. How many has he?"
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **more}
 
 
 def bascule(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess:
@@ -21,7 +28,14 @@ def bascule(*arguments: str, stdin: str = "", **environment: str) -> subprocess.
         capture_output=True,
         text=True,
         timeout=240,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **environment},
+        env=clean_environment(**environment),
+    )
+
+
+def start(*arguments: str, **streams) -> subprocess.Popen:
+    return subprocess.Popen(
+        [PROGRAM, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment(), **streams,
     )
 
 
@@ -74,6 +88,48 @@ class Run(unittest.TestCase):
             worst = max(abs(a - b) for a, b in zip(found[name][1][:n], expected[name][1][:n]))
             self.assertLessEqual(worst, 3e-4, name)
 
+    def test_every_position_of_a_prompt_is_what_transformers_computed(self) -> None:
+        expected = read_safetensors(self.tiny / "reference.safetensors")
+        dump = self.folder / "out.safetensors"
+        ran = bascule(
+            "run", self.tiny, "--prompt-ids", ",".join(map(str, expected["input_ids"][1])),
+            "--max-tokens", "1", "--ignore-eos", "--kernels", "reference", "--activations", "f32",
+            "--latent-norm-eps", "1e-6", "--dump", dump,
+        )
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        found = read_safetensors(dump)
+        for name in ["logits", *(f"hidden.{i}" for i in range(7))]:
+            self.assertEqual(found[name][0], expected[name][0], name)
+            worst = max(abs(a - b) for a, b in zip(found[name][1], expected[name][1]))
+            self.assertLessEqual(worst, 3e-4, name)
+        argmax = lambda rows: [max(range(512), key=rows[i : i + 512].__getitem__)
+                               for i in range(0, len(rows), 512)]
+        self.assertEqual(argmax(found["logits"][1]), argmax(expected["logits"][1]))
+
+    def test_a_full_disk_is_told_and_leaves_nothing_behind(self) -> None:
+        def small_files() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        dump = self.folder / "out.safetensors"
+        process = start("run", self.tiny, "--prompt-ids", "5,6,7", "--max-tokens", "2",
+                        "--ignore-eos", "--dump", dump, preexec_fn=small_files)
+        out, errors = process.communicate(timeout=240)
+        self.assertEqual(process.returncode, 1)
+        self.assertEqual(len(out.split(",")), 2)  # the answer is not lost
+        self.assertIn("out.safetensors", errors)
+        self.assertIn("File too large", errors)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_full_standard_output_is_told(self) -> None:
+        with open("/dev/full", "w") as full:
+            for arguments in (["run", self.tiny, "--prompt-ids", "5", "--max-tokens", "3"],
+                              ["plan", self.tiny], ["--help"]):
+                ran = subprocess.run([PROGRAM, *map(str, arguments)], stdout=full,
+                                     stderr=subprocess.PIPE, text=True, env=clean_environment())
+                self.assertEqual(ran.returncode, 1)
+                self.assertIn("standard output: No space left on device", ran.stderr)
+
     def test_ranks_threads_and_batches_give_the_same_tokens(self) -> None:
         alone = self.greedy().stdout
         self.assertEqual(len(alone.split(",")), 24)
@@ -88,14 +144,26 @@ class Run(unittest.TestCase):
         self.assertNotEqual(bascule(*ask, "--seed", "4").stdout, first)
 
     def test_the_demo_model_adds(self) -> None:
-        ran = bascule("run", "Tom has 3 apples and buys 4 more. How many has he?", "--temperature", "0")
+        ran = bascule("run", APPLES, "--temperature", "0")
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("7", ran.stdout)
-        piped = bascule("run", "--temperature", "0", stdin="Tom has 3 apples and buys 4 more. How many has he?")
+        piped = bascule("run", "--temperature", "0", stdin=APPLES)
         self.assertEqual(piped.stdout, ran.stdout)
+        short = bascule("run", APPLES, "--temperature", "0", "--quiet")
+        self.assertIn("7", short.stdout)
+        self.assertNotIn("<think>", short.stdout)
+        self.assertEqual(short.stderr, "")
+
+    def test_n_answers_differ_and_each_repeats(self) -> None:
+        ask = ["run", self.tiny, "--prompt-ids", "5,6,7", "--max-tokens", "16", "--ignore-eos",
+               "--quiet", "--seed", "3"]
+        three = bascule(*ask, "--n", "3").stdout.split("--- answer ")[1:]
+        texts = [part.split(" ---\n")[1] for part in three]
+        self.assertEqual(len(set(texts)), 3)
+        self.assertEqual(texts[0], bascule(*ask).stdout)
 
     def test_nothing_at_or_after_a_stop_string_is_printed(self) -> None:
-        ask = ["run", "Tom has 3 apples and buys 4 more. How many has he?", "--temperature", "0"]
+        ask = ["run", APPLES, "--temperature", "0"]
         whole = bascule(*ask).stdout
         stop = "apples."
         self.assertIn(stop, whole)
@@ -104,13 +172,21 @@ class Run(unittest.TestCase):
         self.assertIn("ended by stop", cut.stderr)
 
     def test_ctrl_c_stops_an_answer(self) -> None:
-        process = subprocess.Popen(
-            [PROGRAM, "run", self.tiny, "--prompt-ids", "5,6,7", "--max-tokens", "4000", "--ignore-eos"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
+        process = start("run", self.tiny, "--prompt-ids", "5,6,7", "--max-tokens", "4000",
+                        "--ignore-eos")
         process.stdout.read(4)  # it has begun
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("stopped by Ctrl-C", errors)
+
+    def test_ctrl_c_ends_the_wait_for_a_prompt(self) -> None:
+        fifo = self.folder / "ids"
+        os.mkfifo(fifo)
+        process = start("run", self.tiny, "--prompt-ids", f"@{fifo}")
+        with open(fifo, "w"):  # opens once the program has opened it too
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
         self.assertIn("stopped by Ctrl-C", errors)
 
@@ -135,10 +211,112 @@ class Run(unittest.TestCase):
         self.refuses("run", tiny, "--prompt-ids", "5", "--cpu-target", "z80", says="this machine")
         self.refuses("run", tiny, "--prompt-ids", "5", "--max-tokens", "2",
                      "--dump", "/nonexistent/x", says="/nonexistent/x")
-        self.refuses("run", tiny, "one", "two", says="put quotes around")
+        self.refuses("run", tiny, "one", "two", says="needs quotes")
+        self.refuses("run", tiny, says="the prompt on standard input is empty")
+        self.refuses("run", tiny, "hello", "--prompt-ids", "5", says="one of them is wanted")
+        self.refuses("run", tiny, "--prompt-ids", "@/nonexistent/ids", says="/nonexistent/ids")
+        self.refuses("run", tiny, "--prompt-ids", "5", "--stop-token-ids", "512", says="512")
+        self.refuses("run", tiny, "--prompt-ids", "5", "--logit-bias", "600:1", says="600")
+        self.refuses("run", tiny, "--prompt-ids", "5", "--kv-cache-bytes", "1", says="one page of 16")
+        self.refuses("run", tiny, "--prompt-ids", "5", "--config", "/nonexistent/c", says="/nonexistent/c")
+        self.refuses("plan", tiny, tiny, says="one model is wanted")
+        self.refuses("run", "caf\udce9", says="UTF-8")  # one byte of Latin-1
+
+
+class Chat(unittest.TestCase):
+    """A person at a terminal: standard input is one, the answers go to a pipe."""
+
+    def setUp(self) -> None:
+        self.person, terminal = pty.openpty()
+        self.addCleanup(os.close, self.person)
+        self.process = start("run", "--temperature", "0", "--quiet", stdin=terminal)
+        os.close(terminal)
+        self.addCleanup(self.process.stdout.close)
+        self.addCleanup(self.process.stderr.close)
+        self.addCleanup(self.process.kill)
+
+    def wait_for_prompt(self) -> None:
+        seen = ""
+        while not seen.endswith("> "):
+            letter = self.process.stderr.read(1)
+            self.assertNotEqual(letter, "", seen)
+            seen += letter
+
+    def ask(self, question: str) -> None:
+        self.wait_for_prompt()
+        os.write(self.person, question.encode() + b"\n")
+
+    def test_it_answers_until_an_empty_line_and_remembers(self) -> None:
+        self.ask(APPLES)
+        self.ask(APPLES)
+        self.ask("")
+        out, _ = self.process.communicate(timeout=240)
+        self.assertEqual(self.process.returncode, 0)
+        alone = bascule("run", APPLES, "--temperature", "0", "--quiet").stdout
+        self.assertTrue(out.startswith(alone), out)
+        self.assertGreater(len(out), len(alone))
+
+    def test_ctrl_d_ends_it(self) -> None:
+        self.wait_for_prompt()
+        os.write(self.person, b"\x04")
+        self.process.communicate(timeout=60)
+        self.assertEqual(self.process.returncode, 0)
+
+    def test_ctrl_c_at_the_prompt_ends_it(self) -> None:
+        self.wait_for_prompt()
+        self.process.send_signal(signal.SIGINT)
+        _, errors = self.process.communicate(timeout=60)
+        self.assertEqual(self.process.returncode, 130)
+        self.assertIn("stopped by Ctrl-C", errors)
+
+
+class Colours(unittest.TestCase):
+    def printed_on_a_terminal(self, **environment: str) -> str:
+        person, terminal = pty.openpty()
+        process = subprocess.Popen(
+            [PROGRAM, "run", APPLES, "--temperature", "0"], stdin=subprocess.DEVNULL,
+            stdout=terminal, stderr=subprocess.DEVNULL, env=clean_environment(**environment),
+        )
+        os.close(terminal)
+        text = b""
+        try:
+            while piece := os.read(person, 4096):
+                text += piece
+        except OSError:  # the other end is closed
+            pass
+        os.close(person)
+        self.assertEqual(process.wait(timeout=60), 0)
+        return text.decode()
+
+    def test_thinking_is_dim_on_a_terminal_unless_no_color_is_set(self) -> None:
+        self.assertTrue(self.printed_on_a_terminal().startswith("\x1b[2m"))
+        plain = self.printed_on_a_terminal(NO_COLOR="1")
+        self.assertNotIn("\x1b", plain)
+        self.assertTrue(plain.startswith("<think>"))
 
 
 class Others(unittest.TestCase):
+    def test_version_says_what_was_built(self) -> None:
+        said = bascule("--version").stdout
+        self.assertRegex(said, r"^bascule \d+\.\d+\.\d+ \(.+\)\n")
+        self.assertRegex(said, r"\nkernels +reference, ")
+
+    def test_a_misspelt_variable_is_told(self) -> None:
+        ran = bascule("config", BASCULE_TEMPRATURE="1")
+        self.assertEqual(ran.returncode, 0)
+        self.assertIn("is it BASCULE_TEMPERATURE?", ran.stderr)
+
+    def test_config_shows_the_models_defaults(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            file = Path(name) / "bascule.toml"
+            file.write_text("# mine\ntp = 2\nstop = ['a', 'b']\n")
+            ran = bascule("config", GOLDEN.parent.parent / "models/demo", "--config", file, "--json")
+        settings = json.loads(ran.stdout)
+        self.assertEqual(settings["tp"], {"value": "2", "origin": f"file {file}:2"})
+        self.assertEqual(settings["stop"]["value"], ["a", "b"])
+        self.assertEqual(settings["temperature"]["origin"], "model generation_config.json")
+        self.assertEqual(settings["config"]["origin"], "flag")
+
     def test_help_names_every_command_and_teaches(self) -> None:
         listed = bascule("--help").stdout
         for command in ("run", "plan", "inspect", "config", "completion"):
