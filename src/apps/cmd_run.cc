@@ -38,6 +38,7 @@ Result<int> cmd_run(const CommandLine& line) {
   } else {
     BASCULE_TRY(session->converse(input));
   }
+  BASCULE_TRY(session->finish());
   return 0;
 }
 

@@ -10,17 +10,19 @@
 #include "apps/request_options.h"
 #include "base/atomic_file.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "device/host_memory.h"
 
 namespace bascule {
 
 Result<std::unique_ptr<Session>> Session::open(const std::string& model, Options options) {
-  if (options.has("dump")) {
-    if (options.integer("n") > 1)
-      return invalid_argument("--dump records one answer; leave --n at 1");
-    // Made and removed: a file that cannot be written is better known now than after the answer.
-    BASCULE_TRY(AtomicFile::create(options.text("dump")).with_context("--dump"));
-  }
+  if (options.has("dump") && options.integer("n") > 1)
+    return invalid_argument("--dump records one answer; leave --n at 1");
+  // Made and removed: a file that cannot be written is better known now than after the answer.
+  for (const char* file : {"dump", "trace"})
+    if (options.has(file))
+      BASCULE_TRY(AtomicFile::create(options.text(file)).with_context(fmt::format("--{}", file)));
+  if (options.has("trace")) trace::start();
   std::unique_ptr<Session> session(new Session(std::move(options)));
   BASCULE_TRY(session->load(model));
   return session;
@@ -28,7 +30,10 @@ Result<std::unique_ptr<Session>> Session::open(const std::string& model, Options
 
 Status Session::load(const std::string& model) {
   BASCULE_TRY_ASSIGN(const std::filesystem::path folder, resolve_model(model));
-  BASCULE_TRY_ASSIGN(model_, load_model(folder, config_overrides(options_)));
+  {
+    const TraceZone zone(zones::kLoad);
+    BASCULE_TRY_ASSIGN(model_, load_model(folder, config_overrides(options_)));
+  }
   tell(model_->notices);
   BASCULE_TRY(apply_model_defaults(model_->defaults, options_));
   BASCULE_TRY_ASSIGN(spec_, request_spec(options_));
@@ -39,7 +44,10 @@ Status Session::load(const std::string& model) {
   if (!options_.has("max-num-seqs"))
     engine.max_requests = std::min(options_.integer("n"), engine.max_batch_tokens);
   engine.n_valid_tokens = n_valid_tokens();
-  BASCULE_TRY_ASSIGN(setup_, plan_engine(*model_, engine));
+  {
+    const TraceZone zone(zones::kPlanEngine);
+    BASCULE_TRY_ASSIGN(setup_, plan_engine(*model_, engine));
+  }
   tell(setup_.memory.notices);
   BASCULE_TRY(read_weights());
   BASCULE_TRY_ASSIGN(engine_, make_engine(*model_, setup_));
@@ -67,6 +75,14 @@ void Session::tell(const std::vector<std::string>& notices) const {
     if (!options_.flag("quiet")) print_notice("note: {}\n", notice);
 }
 
+Status Session::finish() const {
+  if (!options_.has("trace")) return {};
+  BASCULE_TRY_ASSIGN(const int64_t n_lost,
+                     trace::write(options_.text("trace")).with_context("--trace"));
+  if (n_lost > 0) tell({fmt::format("the timeline is full: {} later zones are not in it", n_lost)});
+  return {};
+}
+
 // Ids past the tokenizer's are padding of the vocabulary.
 std::optional<int64_t> Session::n_valid_tokens() const {
   if (!tokenizer_) return {};
@@ -77,6 +93,7 @@ std::optional<int64_t> Session::n_valid_tokens() const {
 }
 
 Status Session::read_weights() const {
+  const TraceZone zone(zones::kReadWeights);
   ProgressBar bar("reading weights", !options_.flag("quiet"));
   return model_->read_ahead([&](int64_t done, int64_t all) {
     bar.show(done, all);

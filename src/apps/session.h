@@ -28,6 +28,8 @@ class Session {
   // Prompts from a person, a line each, until an empty line or the end.
   Status converse(Input& input);
 
+  Status finish() const;  // after the last answer: writes what --trace asks for
+
  private:
   explicit Session(Options options) : options_(std::move(options)) {}
   Status load(const std::string& model);

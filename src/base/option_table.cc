@@ -101,6 +101,8 @@ const OptionRow kRows[] = {
 
     {"dump", kText, "", "FILE", "run", "Output",
      "write hidden states and logits of every position as safetensors"},
+    {"trace", kText, "", "FILE", "run", "Output",
+     "write where the time went, as a timeline for ui.perfetto.dev"},
     {"quiet", kFlag, "", "", "run", "Output",
      "print the answer alone"},
 };

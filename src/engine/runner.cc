@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/trace.h"
 #include "engine/request.h"
 
 namespace bascule {
@@ -63,6 +64,7 @@ Runner::Runner(const RunnerOptions& options, std::vector<std::unique_ptr<Model>>
 Runner::~Runner() = default;
 
 const StepResult& Runner::run(const StepPlan& plan) {
+  const TraceZone zone(zones::kRun);
   for (size_t g = 0; g < plan.groups.size(); ++g)
     result_.groups[g].resize(plan.groups[g].draws.size());
   rank_threads_.run([&](int r) { run_rank(*ranks_[r], plan); });
@@ -76,13 +78,17 @@ void Runner::run_rank(Rank& rank, const StepPlan& step) {
   rank.plan = &plan;
   Stream stream{&rank.threads};
   const Tap* tap = speaks && !plan.watched.empty() ? &rank.tap : nullptr;
-  const View<const float, 2> logits = rank.model->forward(batch_of(step, plan, tap), stream);
+  const View<const float, 2> logits = [&] {
+    const TraceZone zone(zones::kForward);
+    return rank.model->forward(batch_of(step, plan, tap), stream);
+  }();
   if (!speaks) return;
   for (const WatchedRow& w : plan.watched) w.recorder->on_logits(w.position, logits[w.logit_row]);
   draw(rank, plan, logits);
 }
 
 void Runner::draw(Rank& rank, const GroupPlan& plan, View<const float, 2> logits) {
+  const TraceZone zone(zones::kDraw);
   std::vector<Sampled>& results = result_.groups[rank.placement.group()];
   rank.threads.tasks(int64_t(plan.draws.size()), [&](int64_t i, int worker) {
     const Draw& d = plan.draws[i];

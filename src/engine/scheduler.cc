@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/trace.h"
 
 namespace bascule {
 
@@ -70,6 +71,7 @@ bool Scheduler::has_work() const {
 }
 
 const StepPlan& Scheduler::plan() {
+  const TraceZone zone(zones::kSchedule);
   for (size_t g = 0; g < groups_.size(); ++g) {
     plan_group(groups_[g], plan_.groups[g]);
     plan_.group_tokens[g] = plan_.groups[g].n_tokens();
@@ -159,6 +161,7 @@ void Scheduler::add_piece(Request& request, int64_t n_tokens, GroupPlan& plan) c
 }
 
 void Scheduler::commit(const StepResult& result) {
+  const TraceZone zone(zones::kCommit);
   for (size_t g = 0; g < groups_.size(); ++g) {
     size_t n_drawn = 0;
     for (const Piece& piece : plan_.groups[g].pieces) {

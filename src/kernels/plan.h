@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/function_ref.h"
+#include "base/trace.h"
 #include "kernels/registry.h"
 
 namespace bascule {
@@ -55,12 +56,14 @@ class Site {
     if (op.n_tokens() == 0) return;
     const Kernel<Op>* kernel = kernels_[band_of(op.n_tokens())];
     BASCULE_CHECK(kernel);
+    const TraceZone zone(zone_);
     kernel->launch(op, stream);
   }
 
  private:
   friend class Plan;
   std::array<const Kernel<Op>*, kBands> kernels_{};
+  const char* zone_ = "";  // the site's name
 };
 
 class Plan {
@@ -121,6 +124,7 @@ Site<Op> Plan::add(std::string site, double launches, FunctionRef<Op(int64_t)> o
                         : policy_.mode == KernelMode::kFast ? Origin::kForced
                                                             : Origin::kDefault;
   Site<Op> result;
+  result.zone_ = trace::name(site);
   for (int band = 0; band < n_bands(); ++band) {
     const Op op = op_at(largest_of(band));
     result.kernels_[band] = chosen;
