@@ -171,6 +171,14 @@ class Run(unittest.TestCase):
         self.assertEqual(cut.stdout.rstrip("\n"), whole[: whole.index(stop)])
         self.assertIn("ended by stop", cut.stderr)
 
+    def test_a_trace_has_every_site_of_the_plan(self) -> None:
+        file = self.folder / "trace.json"
+        self.assertEqual(self.greedy("--trace", file).returncode, 0)
+        zones = {event["name"] for event in json.loads(file.read_text())["traceEvents"]}
+        plan = json.loads(bascule("plan", self.tiny, "--json").stdout)
+        sites = {op["site"] for op in plan["ops"] if op["launches"] > 0}
+        self.assertLessEqual(sites | {"load", "schedule", "forward", "draw", "commit"}, zones)
+
     def test_ctrl_c_stops_an_answer(self) -> None:
         process = start("run", self.tiny, "--prompt-ids", "5,6,7", "--max-tokens", "4000",
                         "--ignore-eos")
@@ -300,6 +308,17 @@ class Others(unittest.TestCase):
         said = bascule("--version").stdout
         self.assertRegex(said, r"^bascule \d+\.\d+\.\d+ \(.+\)\n")
         self.assertRegex(said, r"\nkernels +reference, ")
+
+    def test_an_installed_program_brings_its_demo_model(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            installed = subprocess.run(
+                ["cmake", "--install", Path(PROGRAM).parents[2], "--prefix", name],
+                capture_output=True, text=True,
+            )
+            self.assertEqual(installed.returncode, 0, installed.stderr)
+            plan = subprocess.run([Path(name) / "bin/bascule", "plan", "--json"], text=True,
+                                  capture_output=True, env=clean_environment())
+            self.assertEqual(json.loads(plan.stdout)["model"], f"{name}/share/bascule/models/demo")
 
     def test_a_misspelt_variable_is_told(self) -> None:
         ran = bascule("config", BASCULE_TEMPRATURE="1")
