@@ -17,6 +17,11 @@ Result<int> cmd_run(const CommandLine& line) {
   if (has_ids && words.prompt)
     return invalid_argument("a prompt and --prompt-ids were given; one of them is wanted");
 
+  for (const char* option : {"raw", "no-thinking", "system"})
+    if (has_ids && line.options.has(option) && line.options.text(option) != "false")
+      return invalid_argument(fmt::format("--{} is of text and has no effect on --prompt-ids ({})",
+                                          option, line.options.value(option).origin));
+
   // The prompt first: a bad one should not wait for the weights.
   std::vector<int32_t> ids;
   std::optional<std::string> prompt = words.prompt;

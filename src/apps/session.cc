@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "apps/interrupt.h"
 #include "apps/model_arguments.h"
@@ -29,11 +30,13 @@ Result<std::unique_ptr<Session>> Session::open(const std::string& model, Options
 }
 
 Status Session::load(const std::string& model) {
+  const auto started = std::chrono::steady_clock::now();
   BASCULE_TRY_ASSIGN(const std::filesystem::path folder, resolve_model(model));
   {
     const TraceZone zone(zones::kLoad);
     BASCULE_TRY_ASSIGN(model_, load_model(folder, config_overrides(options_)));
   }
+  log_info("opened {}: {} bytes of weights", folder.string(), model_->weight_bytes);
   tell(model_->notices);
   BASCULE_TRY(apply_model_defaults(model_->defaults, options_));
   BASCULE_TRY_ASSIGN(spec_, request_spec(options_));
@@ -48,9 +51,14 @@ Status Session::load(const std::string& model) {
     const TraceZone zone(zones::kPlanEngine);
     BASCULE_TRY_ASSIGN(setup_, plan_engine(*model_, engine));
   }
+  log_info("planned {} rank(s) on {} thread(s): activations {}, cache {} for {} tokens, {} bytes",
+           setup_.ranks.size(), setup_.options.n_threads, name(*setup_.options.activations),
+           name(*setup_.options.kv_dtype), setup_.options.kv_tokens, setup_.memory.total_bytes());
   tell(setup_.memory.notices);
   BASCULE_TRY(read_weights());
   BASCULE_TRY_ASSIGN(engine_, make_engine(*model_, setup_));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+  log_info("ready after {:.2f} s", seconds.count());
   return {};
 }
 

@@ -222,6 +222,7 @@ class Run(unittest.TestCase):
         self.refuses("run", tiny, "one", "two", says="needs quotes")
         self.refuses("run", tiny, says="the prompt on standard input is empty")
         self.refuses("run", tiny, "hello", "--prompt-ids", "5", says="one of them is wanted")
+        self.refuses("run", tiny, "--prompt-ids", "5", "--raw", says="has no effect on --prompt-ids")
         self.refuses("run", tiny, "--prompt-ids", "@/nonexistent/ids", says="/nonexistent/ids")
         self.refuses("run", tiny, "--prompt-ids", "5", "--stop-token-ids", "512", says="512")
         self.refuses("run", tiny, "--prompt-ids", "5", "--logit-bias", "600:1", says="600")
@@ -308,6 +309,11 @@ class Others(unittest.TestCase):
         said = bascule("--version").stdout
         self.assertRegex(said, r"^bascule \d+\.\d+\.\d+ \(.+\)\n")
         self.assertRegex(said, r"\nkernels +reference, ")
+
+    def test_the_log_tells_how_loading_went(self) -> None:
+        ran = bascule("run", APPLES, "--max-tokens", "1", "--log-level", "info")
+        for event in ("info opened /", "info planned 1 rank(s)", "info ready after"):
+            self.assertIn(event, ran.stderr)
 
     def test_an_installed_program_brings_its_demo_model(self) -> None:
         with tempfile.TemporaryDirectory() as name:
