@@ -53,6 +53,7 @@ void Answer::take_id(int32_t token) {
 void Answer::take_text(int32_t token) {
   tokens_.push_back(token);
   if (thinking_ && token == style_.think_end) return end_thinking();
+  BASCULE_CHECK(decoder_);  // text needs a tokenizer
   std::string piece, out;
   decoder_->push(token, piece);
   stops_.push(piece, out);
@@ -61,6 +62,7 @@ void Answer::take_text(int32_t token) {
 
 // What the decoder held back, a started character for example.
 void Answer::flush_decoder() {
+  BASCULE_CHECK(decoder_);
   std::string piece, out;
   decoder_->finish(piece);
   decoder_.emplace(*tokenizer_, SpecialTokens::kSkip);

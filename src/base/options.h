@@ -34,9 +34,9 @@ struct OptionRow {
   std::string_view commands;    // "run plan"; "*": all
   std::string_view group;       // heading in help
   std::string_view help;
-  std::string_view choices = {};  // "reference fast auto": nothing else is taken
-  std::string_view aliases = {};  // "tensor-parallel-size": other spellings of the flag
-  std::optional<double> least = {}, most = {};
+  std::string_view choices;  // "reference fast auto": nothing else is taken
+  std::string_view aliases;  // "tensor-parallel-size": other spellings of the flag
+  std::optional<double> least, most;
 };
 
 std::span<const OptionRow> option_rows();

@@ -119,6 +119,12 @@ TEST(Options, AnUnknownVariableIsSaidNotTaken) {
             "BASCULE_TEMPERATURE?");
 }
 
+// Found by fuzzing: an assertion of toml++ 3.3.0 ended the process.
+TEST(Options, AMalformedDateIsAnErrorOfTheFile) {
+  EXPECT_THAT(refusal({"run", "--config", write_file("a = 1979-05-27Tx2:00Z\n")}),
+              HasSubstr("options.toml:1: Error while parsing"));
+}
+
 TEST(Options, WordsReachTheCommandAsTyped) {
   const auto words = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "run");

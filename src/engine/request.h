@@ -34,9 +34,9 @@ std::string_view name(EndReason reason);  // "stop"
 struct TokenEvent {
   RequestId request = 0;
   int32_t token = -1;
-  int64_t index = 0;                             // in the answer, from 0
-  float logprob = 0;                             // if asked for
-  std::span<const TokenLogprob> top_logprobs{};  // likeliest first; valid during the call
+  int64_t index = 0;                           // in the answer, from 0
+  float logprob = 0;                           // if asked for
+  std::span<const TokenLogprob> top_logprobs;  // likeliest first; valid during the call
 };
 
 // The one event that ends each request.

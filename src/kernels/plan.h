@@ -73,7 +73,7 @@ class Plan {
   // Resolves one op; op_at(n) is its shape in a batch of n tokens. On the CPU one row serves all
   // bands of a site, so that a token's sums have one order whatever runs beside it.
   template <typename Op>
-  Site<Op> add(std::string site, double launches, FunctionRef<Op(int64_t)> op_at,
+  Site<Op> add(const std::string& site, double launches, FunctionRef<Op(int64_t)> op_at,
                const Registry& rows = registry());
 
   const PlanPolicy& policy() const { return policy_; }
@@ -108,7 +108,7 @@ Refusal Plan::refusal(const Kernel<Op>& row, FunctionRef<Op(int64_t)> op_at) con
 }
 
 template <typename Op>
-Site<Op> Plan::add(std::string site, double launches, FunctionRef<Op(int64_t)> op_at,
+Site<Op> Plan::add(const std::string& site, double launches, FunctionRef<Op(int64_t)> op_at,
                    const Registry& rows) {
   const Kernel<Op>* chosen = nullptr;
   std::vector<std::string> refused;

@@ -39,6 +39,7 @@ class Reader {
       : object_(object), defaulted_(defaulted) {}
 
   const Json* find(std::string_view field) const { return find_field(object_, field); }
+  Reader within(const Json& object) const { return {object, defaulted_}; }
 
   Result<int64_t> count(std::string_view field, int64_t low, int64_t high) const {
     const Json* value = find(field);
@@ -172,19 +173,7 @@ Status read_attention(const Reader& file, ModelConfig& c) {
   return {};
 }
 
-// `scaling` is rope_parameters or the older rope_scaling.
-Status read_scaling(const Json& scaling, std::string_view name, ModelConfig& c) {
-  if (!scaling.is_object())
-    return fault(fmt::format("{} is {}; an object is wanted", name, describe(scaling)));
-  const Reader rope(scaling, &c.defaulted);
-  const Json* type = rope.find("rope_type");
-  if (type == nullptr) type = rope.find("type");  // as older files call it
-  if (type == nullptr) return rope.missing("rope_type", "\"default\" or \"yarn\"");
-  BASCULE_TRY_ASSIGN(const std::string kind, as_string(*type, "rope_type"));
-  if (kind == "default") return {};
-  if (kind != "yarn")
-    return unsupported(fmt::format("rope_type is {}; only \"default\" and \"yarn\" are supported",
-                                   in_quotes(kind)));
+Result<YarnScaling> read_yarn(const Reader& rope) {
   if (rope.find("attention_factor") != nullptr)
     return unsupported("attention_factor is set; this program takes YaRN's factor from mscale");
   YarnScaling yarn;
@@ -205,32 +194,69 @@ Status read_scaling(const Json& scaling, std::string_view name, ModelConfig& c) 
   if (yarn.beta_slow >= yarn.beta_fast)
     return fault(fmt::format("beta_slow is {} and beta_fast {}; slow must be below fast",
                              yarn.beta_slow, yarn.beta_fast));
-  c.yarn = yarn;
-  return {};
+  return yarn;
 }
 
-// theta stands within rope_parameters (GLM-5 and all that transformers 5 saves) or at the top
-// level. There is no default: a model read with another theta answers nonsense.
+// What an object about rope says: rope_parameters, or the older rope_scaling.
+struct Rope {
+  std::optional<double> theta;
+  std::optional<YarnScaling> yarn;
+};
+
+Result<Rope> read_rope_object(const Json& object, const Reader& file) {
+  if (!object.is_object()) return fault(fmt::format("{}; an object is wanted", describe(object)));
+  const Reader reader = file.within(object);
+  Rope rope;
+  if (reader.find("rope_theta") != nullptr) {
+    BASCULE_TRY_ASSIGN(rope.theta, reader.positive("rope_theta", 1e15));
+  }
+  const Json* type = reader.find("rope_type");
+  if (type == nullptr) type = reader.find("type");  // as older files call it
+  if (type == nullptr) {
+    if (reader.find("factor") != nullptr)
+      return reader.missing("rope_type", "\"yarn\", since there is a factor,");
+    file.note_line("rope_type = default");
+    return rope;
+  }
+  BASCULE_TRY_ASSIGN(const std::string kind, as_string(*type, "rope_type"));
+  if (kind == "yarn") {
+    BASCULE_TRY_ASSIGN(rope.yarn, read_yarn(reader));
+  } else if (kind != "default") {
+    return unsupported(fmt::format("rope_type is {}; only \"default\" and \"yarn\" are supported",
+                                   in_quotes(kind)));
+  }
+  return rope;
+}
+
+// theta stands within rope_parameters (GLM-5, and all that transformers 5 saves) or at the top
+// level. There is no default: a model read with another theta answers nonsense. Two places that
+// contradict each other are an error.
 Status read_rope(const Reader& file, ModelConfig& c) {
-  std::optional<double> nested, top;
+  std::vector<Rope> said;
   for (const char* name : {"rope_parameters", "rope_scaling"}) {
     const Json* object = file.find(name);
     if (object == nullptr) continue;
-    BASCULE_TRY(read_scaling(*object, name, c).with_context(name));
-    if (find_field(*object, "rope_theta") == nullptr) break;
-    BASCULE_TRY_ASSIGN(
-        nested, Reader(*object, &c.defaulted).positive("rope_theta", 1e15).with_context(name));
-    break;
+    BASCULE_TRY_ASSIGN(const Rope rope, read_rope_object(*object, file).with_context(name));
+    said.push_back(rope);
   }
+  if (said.size() == 2 && said[0].yarn != said[1].yarn)
+    return fault("rope_parameters and rope_scaling scale differently; one of them is wanted");
+  if (!said.empty()) c.yarn = said[0].yarn;
+
+  std::vector<double> thetas;
+  for (const Rope& rope : said)
+    if (rope.theta) thetas.push_back(*rope.theta);
   if (file.find("rope_theta") != nullptr) {
-    BASCULE_TRY_ASSIGN(top, file.positive("rope_theta", 1e15));
+    BASCULE_TRY_ASSIGN(const double top, file.positive("rope_theta", 1e15));
+    thetas.push_back(top);
   }
-  if (!nested && !top)
+  if (thetas.empty())
     return file.missing("rope_theta", "a number, in rope_parameters or at the top level,");
-  if (nested && top && *nested != *top)
-    return fault(
-        fmt::format("rope_theta is {} in rope_parameters and {} at the top level", *nested, *top));
-  c.rope_theta = nested ? *nested : *top;
+  c.rope_theta = thetas[0];
+  for (const double theta : thetas)
+    if (theta != c.rope_theta)
+      return fault(fmt::format("rope_theta is {} in rope_parameters and {} at the top level",
+                               c.rope_theta, theta));
   if (c.rope_theta < 1)
     return fault(fmt::format("rope_theta is {}; at least 1 is wanted", c.rope_theta));
   return {};

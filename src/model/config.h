@@ -20,6 +20,8 @@ struct YarnScaling {
   double original_max_positions = 0;
   double beta_fast = 32, beta_slow = 1;
   double mscale = 1, mscale_all_dim = 0;
+
+  bool operator==(const YarnScaling&) const = default;
 };
 
 enum class ExpertScoring { kSigmoid, kSoftmax };

@@ -263,13 +263,28 @@ TEST(Config, FindsRopeThetaWhereverItStands) {
   EXPECT_THAT(error_of(theta("", "0.5")), HasSubstr("at least 1 is wanted"));
 }
 
+TEST(Config, TakesScalingFromEitherKeyAndRefusesTwoMinds) {
+  const char* yarn = R"({"type": "yarn", "factor": 4, "original_max_position_embeddings": 64})";
+  const auto both = [](const char* parameters, const char* scaling) {
+    return Fields{
+        {"rope_parameters", parameters}, {"rope_scaling", scaling}, {"rope_theta", "1e4"}};
+  };
+  EXPECT_EQ(parsed(both(yarn, yarn)).yarn->factor, 4);
+  EXPECT_EQ(parsed(both("", yarn)).yarn->factor, 4);
+  EXPECT_FALSE(parsed(both("null", R"({"type": "default"})")).yarn.has_value());
+  EXPECT_THAT(error_of(both(R"({"rope_type": "default"})", yarn)), HasSubstr("scale differently"));
+  const ModelConfig silent = parsed({{"rope_parameters", R"({"rope_theta": 1e4})"}});
+  EXPECT_THAT(silent.defaulted, Contains("rope_type = default"));
+}
+
 TEST(Config, RefusesRopesThatItDoesNotTurn) {
   const auto error_with = [](const char* rope) { return error_of({{"rope_parameters", rope}}); };
   EXPECT_EQ(
       error_with(R"({"rope_type": "linear", "factor": 2, "rope_theta": 1e4})"),
       "rope_parameters: rope_type is \"linear\"; only \"default\" and \"yarn\" are supported");
-  EXPECT_THAT(error_with(R"({"rope_theta": 1e4})"), HasSubstr("rope_type is missing"));
-  EXPECT_THAT(error_with("[]"), HasSubstr("rope_parameters is a list of 0; an object is wanted"));
+  EXPECT_THAT(error_with(R"({"rope_theta": 1e4, "factor": 4})"),
+              HasSubstr("rope_type is missing; \"yarn\", since there is a factor"));
+  EXPECT_THAT(error_with("[]"), HasSubstr("rope_parameters: a list of 0; an object is wanted"));
   const auto yarn = [&](const std::string& more) {
     return error_with((R"({"rope_type": "yarn", "rope_theta": 1e4)" + more + "}").c_str());
   };
