@@ -39,4 +39,30 @@ void decode_fp8_blocks(View<const uint8_t, 2> codes, View<const float, 2> scales
   }
 }
 
+uint8_t fp8_e4m3_code(float x) {
+  const float a = std::min(std::fabs(x), kFp8Largest);
+  // Neighbouring values differ by 2^(n - 3) in [2^n, 2^(n + 1)), and by 2^-9 below 2^-6.
+  const int exponent = a < 0x1p-6f ? -6 : std::ilogb(a);
+  const auto steps = int(std::nearbyint(std::ldexp(a, 3 - exponent)));  // up to 16
+  const int code = (exponent + 6) * 8 + steps;
+  return uint8_t(std::signbit(x) ? code | 0x80 : code);
+}
+
+void encode_fp8_blocks(View<const float, 2> values, View<uint8_t, 2> codes, View<float, 2> scales) {
+  for (int64_t i = 0; i < scales.extent[0]; ++i)
+    for (int64_t j = 0; j < scales.extent[1]; ++j) {
+      const int64_t r_end = std::min((i + 1) * kFp8Block, values.extent[0]);
+      const int64_t c_end = std::min((j + 1) * kFp8Block, values.extent[1]);
+      float largest = 0;
+      for (int64_t r = i * kFp8Block; r < r_end; ++r)
+        for (int64_t c = j * kFp8Block; c < c_end; ++c)
+          largest = std::max(largest, std::fabs(values(r, c)));
+      const float scale = largest > 0 ? largest / kFp8Largest : 1;
+      scales(i, j) = scale;
+      for (int64_t r = i * kFp8Block; r < r_end; ++r)
+        for (int64_t c = j * kFp8Block; c < c_end; ++c)
+          codes(r, c) = fp8_e4m3_code(values(r, c) / scale);
+    }
+}
+
 }  // namespace bascule

@@ -36,4 +36,23 @@ inline uint8_t mxfp4_code(const uint8_t* row, int64_t c) {
 void decode_mxfp4(View<const uint8_t, 2> codes, View<const uint8_t, 2> scales,
                   View<float, 2> values);
 
+// How a group's scale follows from its largest magnitude A; 2^e is the scale, n = floor(log2 A).
+enum class Mxfp4Scale : uint8_t {
+  kEven,   // Quark's: A is rounded to two bits first, so e = n - 2, or n - 1 from 1.75 · 2^n on
+  kFloor,  // OCP's: e = n - 2; magnitudes up to 8 · 2^e are cut to 6
+  kCeil,   // e = ceil(log2 A) - 2; nothing is cut, and small values have fewer codes
+};
+
+// The E8M0 code of a group whose largest magnitude is `largest` (finite): from 1, which a group of
+// zeros has too, to 254.
+uint8_t mxfp4_scale(float largest, Mxfp4Scale rule);
+
+// The nearest code, ties to the even one; past 6 it is that of 6. What rounds to zero has code 0,
+// whatever its sign.
+uint8_t e2m1_code(float x);
+
+// The other way, as Quark 0.13 writes it. Values are finite; codes past the last column are 0.
+void encode_mxfp4(View<const float, 2> values, Mxfp4Scale rule, View<uint8_t, 2> codes,
+                  View<uint8_t, 2> scales);
+
 }  // namespace bascule
