@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/json.h"
@@ -47,20 +48,44 @@ std::string amount(double value, const char* unit) {
   return fmt::format("{:.3g} {}", value, unit);
 }
 
-// Of all launches of a step.
-std::string cost_text(const Cost& cost, double launches) {
-  return fmt::format("{:>9} {:>11}", amount(launches * cost.bytes, "B"),
-                     amount(launches * cost.flops, "FLOP"));
+// What something costs, and the least time in which this machine can do it: no row is faster than
+// its bytes can be read or its operations made, whichever takes longer (the roofline of Williams,
+// Waterman and Patterson, 2009).
+struct Least {
+  Cost cost;
+  double seconds = 0;
+
+  Least& operator+=(const Least& other) {
+    cost.bytes += other.cost.bytes;
+    cost.flops += other.cost.flops;
+    seconds += other.seconds;
+    return *this;
+  }
+};
+
+Least least(const PlannedRow& row, double launches, const Peaks::Of& peak) {
+  const Cost cost = {.bytes = launches * row.cost.bytes, .flops = launches * row.cost.flops};
+  return {cost, std::max(cost.bytes / peak.read_bytes_per_second,
+                         cost.flops / peak.fma_flops_per_second)};
 }
 
-Cost step_cost(const Plan& plan, int band) {
-  Cost total;
-  for (const PlannedRow& row : plan.rows()) {
-    if (row.band != band) continue;
-    total.bytes += row.launches * row.cost.bytes;
-    total.flops += row.launches * row.cost.flops;
-  }
+Least least_of_step(const Plan& plan, int band, const Peaks::Of& peak) {
+  Least total;
+  for (const PlannedRow& row : plan.rows())
+    if (row.band == band) total += least(row, row.launches, peak);
   return total;
+}
+
+std::string time_text(double seconds) {
+  const std::pair<double, const char*> prefixes[] = {{1, ""}, {1e-3, "m"}, {1e-6, "u"}};
+  for (const auto& [size, prefix] : prefixes)
+    if (seconds >= size) return fmt::format("{:.3g} {}s", seconds / size, prefix);
+  return fmt::format("{:.3g} ns", seconds / 1e-9);
+}
+
+std::string text_of(const Least& l) {
+  return fmt::format("{:>9} {:>11} {:>8}", amount(l.cost.bytes, "B"), amount(l.cost.flops, "FLOP"),
+                     time_text(l.seconds));
 }
 
 std::string_view name(KernelMode mode) {
@@ -81,44 +106,49 @@ std::vector<std::string> notices(const LoadedModel& model, const EngineSetup& se
   return all;
 }
 
-std::string head_text(const LoadedModel& model, const EngineSetup& setup) {
+std::string head_text(const LoadedModel& model, const EngineSetup& setup, const Peaks::Of& peak) {
   const EngineOptions& o = setup.options;
   std::string isas;
   for (const Isa isa : setup.machine.isas) isas += fmt::format(" {}", name(isa));
   return fmt::format(
       "model     {} ({})\n"
       "machine   {};{}; {} thread(s)\n"
+      "peaks     reads {}/s, {}/s of float products and sums, measured here{}\n"
       "layout    tp {}, ep {}, dp {}: {} rank(s)\n"
       "types     activations {}, cache {}; kernels {}\n",
       model.checkpoint->folder().string(), model.config.model_type, setup.machine.processor, isas,
-      o.n_threads, o.layout.tp, o.layout.ep, o.layout.dp, o.layout.world(), name(*o.activations),
-      name(*o.kv_dtype), name(o.kernels));
+      o.n_threads, amount(peak.read_bytes_per_second, "B"),
+      amount(peak.fma_flops_per_second, "FLOP"),
+      peak.disturbed ? " beside other load, so too low" : "", o.layout.tp, o.layout.ep, o.layout.dp,
+      o.layout.world(), name(*o.activations), name(*o.kv_dtype), name(o.kernels));
 }
 
-std::string ops_text(const Plan& plan) {
+std::string ops_text(const Plan& plan, const Peaks::Of& peak) {
   const int last = plan.n_bands() - 1;
   const int64_t n_tokens = by_site(plan).front().bands.back()->n_tokens;
   std::string text = fmt::format(
-      "Ops of a step on rank 0, all launches together\n"
-      "{:<32} {:>5}  {:<30} {:<10} {:>21}  {:>21}  shape\n",
+      "Ops of a step on rank 0, all launches together: bytes, operations, and the least time for "
+      "both "
+      "at this machine's peaks\n"
+      "{:<32} {:>5}  {:<30} {:<10} {:>30}  {:>30}  shape\n",
       "site", "times", "kernel", "origin", "at 1 token", fmt::format("at {} tokens", n_tokens));
   for (const SiteRows& site : by_site(plan)) {
     const PlannedRow& row = site.first();
     text += fmt::format("{:<32} {:>5}  {:<30} {:<10} {}  {}  {}\n", row.site, row.launches,
-                        row.kernel, name(row.origin), cost_text(row.cost, row.launches),
-                        cost_text(site.bands.back()->cost, row.launches), row.shape);
+                        row.kernel, name(row.origin), text_of(least(row, row.launches, peak)),
+                        text_of(least(*site.bands.back(), row.launches, peak)), row.shape);
   }
-  return text + fmt::format("{:<81} {}  {}\n", "in all", cost_text(step_cost(plan, 0), 1),
-                            cost_text(step_cost(plan, last), 1));
+  return text + fmt::format("{:<81} {}  {}\n", "in all", text_of(least_of_step(plan, 0, peak)),
+                            text_of(least_of_step(plan, last, peak)));
 }
 
-Json to_json(const PlannedRow& row) {
+Json to_json(const PlannedRow& row, const Peaks::Of& peak) {
   return {{"site", row.site},           {"op", row.op},
           {"shape", row.shape},         {"band_tokens", row.n_tokens},
           {"launches", row.launches},   {"kernel", row.kernel},
           {"origin", name(row.origin)}, {"batch_invariant", row.batch_invariant},
           {"refused", row.refused},     {"bytes", row.cost.bytes},
-          {"flops", row.cost.flops}};
+          {"flops", row.cost.flops},    {"least_seconds", least(row, 1, peak).seconds}};
 }
 
 Json to_json(const MemoryPlan& memory) {
@@ -144,20 +174,24 @@ std::string json_text(const Json& json) {
 
 }  // namespace
 
-std::string plan_text(const LoadedModel& model, const EngineSetup& setup) {
-  std::string text = head_text(model, setup);
+std::string plan_text(const LoadedModel& model, const EngineSetup& setup, const Peaks::Of& peak) {
+  std::string text = head_text(model, setup, peak);
   for (const std::string& notice : notices(model, setup))
     text += fmt::format("note      {}\n", notice);
-  return text + "\nMemory\n" + setup.memory.text() + "\n" + ops_text(setup.plans[0]);
+  return text + "\nMemory\n" + setup.memory.text() + "\n" + ops_text(setup.plans[0], peak);
 }
 
-std::string plan_json(const LoadedModel& model, const EngineSetup& setup) {
+std::string plan_json(const LoadedModel& model, const EngineSetup& setup, const Peaks::Of& peak) {
   const EngineOptions& o = setup.options;
   Json json = {{"model", model.checkpoint->folder().string()},
                {"model_type", model.config.model_type},
                {"processor", setup.machine.processor},
                {"instruction_sets", Json::array()},
                {"threads", o.n_threads},
+               {"peaks",
+                {{"read_bytes_per_second", peak.read_bytes_per_second},
+                 {"fma_flops_per_second", peak.fma_flops_per_second},
+                 {"disturbed", peak.disturbed}}},
                {"layout", {{"tp", o.layout.tp}, {"ep", o.layout.ep}, {"dp", o.layout.dp}}},
                {"activations", name(*o.activations)},
                {"kv_cache_dtype", name(*o.kv_dtype)},
@@ -166,11 +200,12 @@ std::string plan_json(const LoadedModel& model, const EngineSetup& setup) {
                {"memory", to_json(setup.memory)},
                {"ops", Json::array()}};
   for (const Isa isa : setup.machine.isas) json["instruction_sets"].push_back(name(isa));
-  for (const PlannedRow& row : setup.plans[0].rows()) json["ops"].push_back(to_json(row));
+  for (const PlannedRow& row : setup.plans[0].rows()) json["ops"].push_back(to_json(row, peak));
   return json_text(json);
 }
 
-Result<std::string> explanation_text(const Plan& plan, const std::string& op_or_site) {
+Result<std::string> explanation_text(const Plan& plan, const std::string& op_or_site,
+                                     const Peaks::Of& peak) {
   BASCULE_TRY_ASSIGN(const std::vector<SiteRows> sites, sites_of(plan, op_or_site));
   std::string text;
   for (const SiteRows& site : sites) {
@@ -180,17 +215,18 @@ Result<std::string> explanation_text(const Plan& plan, const std::string& op_or_
                         row.batch_invariant ? "; a token's result depends on no neighbour" : "");
     for (const std::string& refused : row.refused) text += fmt::format("  refused  {}\n", refused);
     for (const PlannedRow* band : site.bands)
-      text +=
-          fmt::format("  {:>5} tokens  {} a launch\n", band->n_tokens, cost_text(band->cost, 1));
+      text += fmt::format("  {:>5} tokens  {} a launch\n", band->n_tokens,
+                          text_of(least(*band, 1, peak)));
   }
   return text;
 }
 
-Result<std::string> explanation_json(const Plan& plan, const std::string& op_or_site) {
+Result<std::string> explanation_json(const Plan& plan, const std::string& op_or_site,
+                                     const Peaks::Of& peak) {
   BASCULE_TRY_ASSIGN(const std::vector<SiteRows> sites, sites_of(plan, op_or_site));
   Json json = Json::array();
   for (const SiteRows& site : sites)
-    for (const PlannedRow* band : site.bands) json.push_back(to_json(*band));
+    for (const PlannedRow* band : site.bands) json.push_back(to_json(*band, peak));
   return json_text(json);
 }
 

@@ -1,6 +1,7 @@
 #include "device/peaks.h"
 
 #include <sys/mman.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -26,15 +27,36 @@ void keep(T& value) {
   asm volatile("" : : "m"(value) : "memory");
 }
 
-// Work a second when every worker does `work` at once: the best of a few rounds.
+double thread_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+
+struct Rate {
+  double per_second = 0;
+  bool disturbed = false;
+};
+
+// Work a second when every worker does its part of `work` at once: the best of a few rounds. It is
+// disturbed if even in that round some worker was kept from its processor a tenth of the time.
 template <typename F>
-double best_rate(Threads& threads, double work, F&& loop) {
-  double best = 0;
+Rate best_rate(Threads& threads, double work, F&& loop) {
+  Rate best;
+  std::vector<double> waited(size_t(threads.count()));
   for (int round = 0; round < kRounds; ++round) {
     const auto started = Clock::now();
-    threads.run([&](int worker) { loop(worker); });
+    threads.run([&](int worker) {
+      const auto began = Clock::now();
+      const double ran_before = thread_seconds();
+      loop(worker);
+      const std::chrono::duration<double> passed = Clock::now() - began;
+      waited[size_t(worker)] = 1 - (thread_seconds() - ran_before) / passed.count();
+    });
     const std::chrono::duration<double> took = Clock::now() - started;
-    best = std::max(best, work / took.count());
+    const double rate = work / took.count();
+    if (rate > best.per_second)
+      best = {rate, *std::max_element(waited.begin(), waited.end()) > 0.1};
   }
   return best;
 }
@@ -145,11 +167,14 @@ FmaLoop widest(const Machine& machine) {
 Peaks::Of measure(const Machine& machine, Threads& threads, const ReadBuffer& buffer) {
   const FmaLoop fma = widest(machine);
   const int n = threads.count();
+  const Rate read =
+      best_rate(threads, double(ReadBuffer::kBytes), [&](int worker) { buffer.read(worker, n); });
+  const Rate flops =
+      best_rate(threads, n * 2 * kChains * fma.lanes * kFmaSteps, [&](int) { fma.run(); });
   return {.n_threads = n,
-          .read_bytes_per_second = best_rate(threads, double(ReadBuffer::kBytes),
-                                             [&](int worker) { buffer.read(worker, n); }),
-          .fma_flops_per_second =
-              best_rate(threads, n * 2 * kChains * fma.lanes * kFmaSteps, [&](int) { fma.run(); })};
+          .read_bytes_per_second = read.per_second,
+          .fma_flops_per_second = flops.per_second,
+          .disturbed = read.disturbed || flops.disturbed};
 }
 
 Json to_json(const Peaks::Of& of) {
@@ -177,7 +202,7 @@ Result<Peaks::Of> parse_of(const Json& root, std::string_view field) {
   BASCULE_TRY_ASSIGN(const double fma, number("fma_flops_per_second"));
   if (!(threads >= 1 && threads < 1e6 && read > 0 && fma > 0))
     return invalid_argument("peaks that aren't above zero");
-  return Peaks::Of{int(threads), read, fma};
+  return Peaks::Of{int(threads), read, fma, false};
 }
 
 Result<Peaks> load(const std::filesystem::path& file, const std::string& wanted) {
@@ -211,11 +236,13 @@ Peaks measure_peaks(const Machine& machine, Threads& threads) {
   return {.one = measure(machine, one, buffer), .all = measure(machine, threads, buffer)};
 }
 
-Peaks peaks_of(const Machine& machine, Threads& threads, const std::filesystem::path& file) {
+Peaks peaks_of(const Machine& machine, Threads& threads, const std::filesystem::path& file,
+               MeasurePeaks measure) {
   const std::string wanted = fingerprint(machine, threads.count());
   if (const Result<Peaks> kept = load(file, wanted); kept.ok()) return *kept;
-  const Peaks peaks = measure_peaks(machine, threads);
-  if (!file.empty()) (void)save(peaks, file, wanted).ok();
+  const Peaks peaks = measure(machine, threads);
+  const bool disturbed = peaks.one.disturbed || peaks.all.disturbed;
+  if (!disturbed && !file.empty()) (void)save(peaks, file, wanted).ok();
   return peaks;
 }
 
