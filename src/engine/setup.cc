@@ -114,14 +114,11 @@ Result<EngineSetup> plan_engine(const LoadedModel& model, const EngineOptions& o
   const auto scratch_bytes = [&](int64_t max_context) {
     return plan_at(world - 1, max_context)->plan.scratch_bytes();
   };
-  // What is decoded already is no longer available, and is a pool of the plan.
-  const int64_t taken_bytes = model.weights.decoded.empty() ? 0 : model.weights.decoded_bytes;
   BASCULE_TRY_ASSIGN(
       MemoryPlan memory,
-      plan_memory({.available_bytes = HostMemory::detect().available_bytes + taken_bytes,
+      plan_memory({.available_bytes = HostMemory::detect().available_bytes,
                    .layout = o.layout,
                    .weight_bytes = model.weight_bytes,
-                   .decoded_bytes = model.weights.decoded_bytes,
                    .kv = &ranks[0].model->kv_layout(),
                    .kv_formula = kv_token_formula(model.config, *o.kv_dtype),
                    .activations = ranks[0].model->activations(),

@@ -3,6 +3,7 @@
 
 #include "kernels/kernel.h"
 #include "kernels/pages.h"
+#include "tensor/weight_matrix.h"
 
 namespace bascule {
 
@@ -14,7 +15,7 @@ namespace bascule {
 struct SparseMla {
   static constexpr std::string_view kName = "sparse_mla";
   View<const float, 3> q;  // [n_tokens, n_heads, d_nope + d_rope]; the last d_rope rotated
-  Tensor<2> kv_b;          // [n_heads * (d_nope + d_v), kv_rank]; a head's rows: keys, then values
+  WeightMatrix kv_b;       // [n_heads * (d_nope + d_v), kv_rank]; a head's rows: keys, then values
   PagedCache cache;        // rows [kv_rank + d_rope]: latent, then rotated key
   TokenPlaces places;
   View<const int32_t, 2> selected;  // [n_tokens, topk]: positions ascending, then -1
@@ -24,7 +25,7 @@ struct SparseMla {
 
   int64_t n_tokens() const { return q.extent[0]; }
   int64_t n_heads() const { return q.extent[1]; }
-  int64_t kv_rank() const { return kv_b.extent[1]; }
+  int64_t kv_rank() const { return kv_b.n_in; }
   Cost cost() const;  // as if every token had topk keys
 };
 

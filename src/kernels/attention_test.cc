@@ -10,14 +10,15 @@ namespace {
 
 struct Shape {
   int64_t n_tokens = 1, n_heads = 3, kv_rank = 32, d_nope = 12, d_rope = 8, d_v = 10, topk = 7;
-  Dtype weight_type = Dtype::kBf16, cache_type = Dtype::kBf16, out_type = Dtype::kF32;
+  WeightFormat format = WeightFormat::kBf16;
+  Dtype cache_type = Dtype::kBf16, out_type = Dtype::kF32;
 };
 
 std::string text(const Shape& s) {
   return fmt::format(
       "{} tokens, {} heads of {} + {} to {}, rank {}, {} keys, kv_b {}, cache {}, o {}", s.n_tokens,
-      s.n_heads, s.d_nope, s.d_rope, s.d_v, s.kv_rank, s.topk, name(s.weight_type),
-      name(s.cache_type), name(s.out_type));
+      s.n_heads, s.d_nope, s.d_rope, s.d_v, s.kv_rank, s.topk, name(s.format), name(s.cache_type),
+      name(s.out_type));
 }
 
 // Tokens of two sequences that stand anywhere; each has selected keys up to its own.
@@ -28,8 +29,8 @@ struct Case {
       : shape(s),
         pages(2, kPositions, s.kv_rank + s.d_rope, s.cache_type),
         q(Matrix::random(s.n_tokens, s.n_heads * (s.d_nope + s.d_rope), Dtype::kF32, 1)),
-        kv_b(Matrix::random(s.n_heads * (s.d_nope + s.d_v), s.kv_rank, s.weight_type, 2,
-                            1 / std::sqrt(float(s.kv_rank)))),
+        kv_b(s.n_heads * (s.d_nope + s.d_v), s.kv_rank, s.format, 2,
+             1 / std::sqrt(float(s.kv_rank))),
         selected(size_t(s.n_tokens * s.topk), -1) {
     std::mt19937 engine(3);
     for (int64_t t = 0; t < s.n_tokens; ++t) {
@@ -49,7 +50,7 @@ struct Case {
     const View<float, 2> rows = q.view<float>();
     return {
         .q = {rows.data, {shape.n_tokens, shape.n_heads, d_q}, {rows.stride[0], d_q, 1}},
-        .kv_b = kv_b.tensor(),
+        .kv_b = *kv_b,
         .cache = pages.cache(),
         .places = pages.places(position, sequence),
         .selected = View<const int32_t, 2>::packed(selected.data(), {shape.n_tokens, shape.topk}),
@@ -83,7 +84,8 @@ struct Case {
 
   Shape shape;
   TestPages pages;
-  Matrix q, kv_b;
+  Matrix q;
+  StoredWeight kv_b;
   std::vector<int32_t> position, sequence, selected;
 };
 
@@ -103,8 +105,8 @@ void expect_rows_match(const Shape& shape) {
 // The absorbed and the expanded form among them.
 TEST(SparseMla, EveryRowMatchesTheReferenceInEveryBandAndType) {
   for (const int64_t n_tokens : kTokensOfEveryBand)
-    for (const Dtype w : {Dtype::kF32, Dtype::kBf16, Dtype::kF16})
-      expect_rows_match({.n_tokens = n_tokens, .weight_type = w});
+    for (const WeightFormat w : kWeightFormats)
+      expect_rows_match({.n_tokens = n_tokens, .format = w});
   for (const Dtype cache : {Dtype::kF32, Dtype::kBf16})
     for (const Dtype out : {Dtype::kF32, Dtype::kBf16})
       expect_rows_match({.n_tokens = 9, .cache_type = cache, .out_type = out});
@@ -113,8 +115,9 @@ TEST(SparseMla, EveryRowMatchesTheReferenceInEveryBandAndType) {
 TEST(SparseMla, EveryRowMatchesTheReferenceAtOddSizes) {
   for (const int64_t n_heads : {1, 2, 5, 16, 17, 64})
     for (const int64_t n_tokens : {1, 3}) expect_rows_match({n_tokens, n_heads});
-  for (const int64_t size : {1, 3, 7, 9, 31, 33, 63, 65, 127})
-    expect_rows_match({.n_tokens = 2, .kv_rank = size, .d_nope = size, .d_v = size});
+  for (const WeightFormat w : {WeightFormat::kBf16, WeightFormat::kFp8Blocks, WeightFormat::kMxfp4})
+    for (const int64_t size : {1, 3, 7, 9, 31, 33, 63, 65, 127, 200})
+      expect_rows_match({.n_tokens = 2, .kv_rank = size, .d_nope = size, .d_v = size, .format = w});
   for (const int64_t topk : {1, 2, 8, 31, 64, 89, 90, 200})
     expect_rows_match({.n_tokens = 4, .topk = topk});
   expect_rows_match({.n_tokens = 2, .d_rope = 2});
@@ -123,7 +126,11 @@ TEST(SparseMla, EveryRowMatchesTheReferenceAtOddSizes) {
 TEST(SparseMla, ATokensBitsDependOnNothingBesideIt) {
   for (const int64_t n_tokens : {2, 7, 8, 9, 30}) {
     for (const int64_t n_heads : {1, 5, 16, 20}) {
-      Case c({.n_tokens = n_tokens, .n_heads = n_heads, .kv_rank = 45, .topk = 70});
+      Case c({.n_tokens = n_tokens,
+              .n_heads = n_heads,
+              .kv_rank = 45,
+              .topk = 70,
+              .format = kWeightFormats[size_t(n_tokens + n_heads) % kWeightFormats.size()]});
       Matrix probe = c.output();
       for (const Kernel<SparseMla>* row : rows_for(c.op(probe))) {
         if (row->grade == Grade::kReference) continue;  // one token after another

@@ -8,6 +8,7 @@ template <int Rank>
 double bytes_of(const Tensor<Rank>& t) {
   return double(t.size()) * double(size_bytes(t.dtype));
 }
+double bytes_of(const WeightMatrix& w) { return double(w.size_bytes()); }
 template <typename T, int Rank>
 double bytes_of(const View<T, Rank>& v) {
   return double(v.size()) * sizeof(T);
@@ -40,7 +41,7 @@ Cost Rope::cost() const {
 
 Cost MatMul::cost() const {
   return {bytes_of(x) + bytes_of(weight) + bytes_of(y) * (accumulate ? 2 : 1),
-          2.0 * double(n_tokens()) * double(weight.size())};
+          2.0 * double(n_tokens()) * double(weight.n_weights())};
 }
 
 Cost Route::cost() const {
@@ -55,7 +56,7 @@ Cost ExpertUp::cost() const {
   const int64_t n_slots = act.extent[0];
   return {bytes_of(x) + bytes_of(act) +
               experts_touched(n_slots, experts.size()) * (bytes_of(e.gate) + bytes_of(e.up)),
-          2.0 * double(n_slots) * double(e.gate.size() + e.up.size())};
+          2.0 * double(n_slots) * double(e.gate.n_weights() + e.up.n_weights())};
 }
 
 Cost ExpertDown::cost() const {
@@ -63,7 +64,7 @@ Cost ExpertDown::cost() const {
   const ExpertWeights& e = experts[0];
   const int64_t n_slots = act.extent[0];
   return {bytes_of(act) + bytes_of(y) + experts_touched(n_slots, experts.size()) * bytes_of(e.down),
-          2.0 * double(n_slots) * double(e.down.size())};
+          2.0 * double(n_slots) * double(e.down.n_weights())};
 }
 
 Cost CombineSlots::cost() const {

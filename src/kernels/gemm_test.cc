@@ -9,28 +9,27 @@ namespace {
 
 struct Shape {
   int64_t n_tokens, n_in, n_out;
-  Dtype weight_type = Dtype::kBf16, x_type = Dtype::kBf16;
+  WeightFormat format = WeightFormat::kBf16;
+  Dtype x_type = Dtype::kBf16;
   bool accumulate = false;
 };
 
 std::string text(const Shape& s) {
   return fmt::format("{} tokens, {} {} to {}, weights {}{}", s.n_tokens, s.n_in, name(s.x_type),
-                     s.n_out, name(s.weight_type), s.accumulate ? ", accumulating" : "");
+                     s.n_out, name(s.format), s.accumulate ? ", accumulating" : "");
 }
 
 struct Case {
   explicit Case(const Shape& s)
       : shape(s),
         x(Matrix::random(s.n_tokens, s.n_in, s.x_type, 1)),
-        weight(Matrix::random(s.n_out, s.n_in, s.weight_type, 2)),
+        weight(s.n_out, s.n_in, s.format, 2),
         before(s.accumulate ? Matrix::random(s.n_tokens, s.n_out, Dtype::kF32, 3)
                             : Matrix(s.n_tokens, s.n_out)) {}
 
   MatMul op(Matrix& y) {
-    return {.x = x.tensor(),
-            .weight = weight.tensor(),
-            .y = y.view<float>(),
-            .accumulate = shape.accumulate};
+    return {
+        .x = x.tensor(), .weight = *weight, .y = y.view<float>(), .accumulate = shape.accumulate};
   }
   Matrix run(const Kernel<MatMul>& row, int n_threads) {
     Matrix y = before;
@@ -50,7 +49,9 @@ struct Case {
   }
 
   Shape shape;
-  Matrix x, weight, before;
+  Matrix x;
+  StoredWeight weight;
+  Matrix before;
 };
 
 void expect_rows_match(const Shape& shape) {
@@ -66,30 +67,35 @@ void expect_rows_match(const Shape& shape) {
   }
 }
 
-constexpr Dtype kWeightTypes[] = {Dtype::kF32, Dtype::kBf16, Dtype::kF16};
 constexpr Dtype kActivationTypes[] = {Dtype::kF32, Dtype::kBf16};
 
 TEST(MatMul, EveryRowMatchesTheReferenceInEveryBandAndType) {
   for (const int64_t n_tokens : kTokensOfEveryBand)
-    for (const Dtype w : kWeightTypes)
+    for (const WeightFormat w : kWeightFormats)
       for (const Dtype x : kActivationTypes)
         expect_rows_match({n_tokens, 70, 37, w, x, n_tokens % 2 == 0});
 }
 
 TEST(MatMul, EveryRowMatchesTheReferenceAtOddSizes) {
-  for (const int64_t n_tokens : {1, 3, 7})
-    for (const int64_t n_in : kOddSizes)
-      for (const int64_t n_out : kOddSizes)
-        if (n_in <= 9 || n_out <= 9 || n_in == n_out) expect_rows_match({n_tokens, n_in, n_out});
+  for (const WeightFormat format : {WeightFormat::kBf16, WeightFormat::kFp8Blocks,
+                                    WeightFormat::kFp8Rows, WeightFormat::kMxfp4})
+    for (const int64_t n_tokens : {1, 3, 7})
+      for (const int64_t n_in : kOddSizes)
+        for (const int64_t n_out : kOddSizes)
+          if (n_in <= 9 || n_out <= 9 || n_in == n_out)
+            expect_rows_match({n_tokens, n_in, n_out, format});
 }
 
 TEST(MatMul, EveryRowMatchesTheReferenceOverManyColumns) {
   for (const int64_t n_tokens : {1, 2, 6, 98})
-    for (const int64_t n_in : {1023, 1024, 1025, 3000}) expect_rows_match({n_tokens, n_in, 21});
+    for (const int64_t n_in : {1023, 1024, 1025, 3000})
+      for (const WeightFormat format :
+           {WeightFormat::kBf16, WeightFormat::kFp8Blocks, WeightFormat::kMxfp4})
+        expect_rows_match({n_tokens, n_in, 21, format});
 }
 
 TEST(MatMul, ATokensBitsDependOnNothingBesideIt) {
-  for (const Dtype w : kWeightTypes) {
+  for (const WeightFormat w : kWeightFormats) {
     for (const int64_t n_tokens : {2, 3, 4, 5, 8, 97, 103}) {
       for (const int64_t n_in : {61, 1100}) {
         Case c({n_tokens, n_in, 50, w, Dtype::kBf16, n_tokens % 2 == 0});
@@ -116,15 +122,83 @@ TEST(MatMul, NoRowOfAnInstructionSetRunsWhereItIsNarrowedAway) {
   }
 }
 
-TEST(MatMul, TypesThatTheLoopsCannotReadAreRefusedWithTheirName) {
-  Case c({1, 64, 64});
-  for (const Kernel<MatMul>& row : registry().rows<MatMul>()) {
-    if (row.grade != Grade::kPortable) continue;
-    MatMul op = c.op(c.before);
-    op.weight.dtype = Dtype::kF8E4m3;
-    const Refusal why = row.refuses(op, Machine::detect());
-    ASSERT_TRUE(why.has_value()) << row.name;
-    EXPECT_EQ(*why, "weights are F8_E4M3");
+// sgl-project/sglang#9473, vllm-project/vllm#48696: ranks cut where no block ends. A rank's rows
+// may begin inside a block of scales; its result is that part of the whole, bit for bit.
+// https://github.com/sgl-project/sglang/pull/9473 https://github.com/vllm-project/vllm/pull/48696
+TEST(MatMul, RowsCutInsideABlockOfScalesGiveTheBitsOfTheWhole) {
+  for (const WeightFormat format : kWeightFormats) {
+    Case c({3, 576, 300, format});
+    Matrix probe = c.before;
+    for (const Kernel<MatMul>* row : rows_for(c.op(probe))) {
+      const Matrix whole = c.run(*row, 1);
+      Matrix parts = c.before;
+      for (int part = 0; part < 7; ++part) {
+        const int64_t first = 300 * part / 7, last = 300 * (part + 1) / 7;
+        MatMul op = c.op(parts);
+        op.weight = op.weight.slice(first, last - first);
+        op.y = op.y.columns(first, last - first);
+        run_row(*row, op, 1);
+      }
+      EXPECT_TRUE(parts.same_bits(whole)) << row->name << ", " << name(format);
+    }
+  }
+}
+
+TEST(MatMul, ColumnsThatBeginInsideABlockOfScalesAreLeftToTheReference) {
+  for (const WeightFormat format : {WeightFormat::kFp8Blocks, WeightFormat::kMxfp4}) {
+    Case c({2, 300, 20, format});
+    Matrix y = c.before;
+    MatMul op = c.op(y);
+    op.weight = op.weight.columns(130, 41);
+    op.x = op.x.columns(130, 41);
+    const auto rows = rows_for(op);
+    ASSERT_EQ(rows.size(), 1u);
+    run_row(*rows[0], op, 1);
+    for (int64_t t = 0; t < 2; ++t) {
+      for (int64_t out = 0; out < 20; ++out) {
+        double sum = 0;
+        for (int64_t k = 130; k < 171; ++k) sum += double(c.x(t, k)) * (*c.weight)(out, k);
+        EXPECT_NEAR(y(t, out), sum, 1e-5) << name(format);
+      }
+    }
+  }
+}
+
+// Values that a sound file does not hold, and an unsound one may: every row reads them alike.
+TEST(MatMul, OddCodesAndScalesHaveOneMeaning) {
+  constexpr auto kColumns = 64;
+  for (const int64_t n_tokens : {1, 9}) {
+    Case mxfp4({n_tokens, kColumns, 12, WeightFormat::kMxfp4});
+    mxfp4.weight.scale_byte(0, 0) = 0;                                           // 2^-127
+    mxfp4.weight.scale_byte(1, 1) = 254;                                         // 2^127
+    mxfp4.weight.scale_byte(2, 0) = 255;                                         // NaN
+    for (int i = 0; i < kColumns / 2; ++i) mxfp4.weight.code_byte(3, i) = 0x88;  // -0
+    for (int i = 0; i < kColumns / 2; ++i) mxfp4.weight.code_byte(1, i) = i == 20 ? 1 : 0;
+    Case fp8({n_tokens, kColumns, 12, WeightFormat::kFp8Rows});
+    fp8.weight.code_byte(4, 63) = 0x7f;  // NaN
+    fp8.weight.code_byte(5, 0) = 0xff;
+    fp8.weight.code_byte(6, 1) = 0x80;  // -0
+    for (Case* c : {&mxfp4, &fp8}) {
+      Matrix probe = c->before;
+      const auto rows = rows_for(c->op(probe));
+      const Matrix expected = c->run(*rows[0], 1);
+      for (const Kernel<MatMul>* row : rows) {
+        const Matrix y = c->run(*row, 1);
+        for (int64_t t = 0; t < n_tokens; ++t) {
+          for (int64_t out = 0; out < 12; ++out) {
+            const float a = y(t, out), e = expected(t, out);
+            EXPECT_EQ(std::isnan(a), std::isnan(e)) << row->name << " row " << out << ": " << a;
+            if (std::isfinite(e)) {
+              EXPECT_NEAR(a, e, 1e-4 * std::abs(e) + 1e-5) << row->name;
+            }
+          }
+        }
+      }
+    }
+    Matrix y = mxfp4.before;
+    run_row(*rows_for(mxfp4.op(y))[0], mxfp4.op(y), 1);
+    EXPECT_TRUE(std::isnan(y(0, 2)));
+    EXPECT_EQ(y(0, 3), 0.0f);
   }
 }
 

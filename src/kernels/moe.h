@@ -6,7 +6,7 @@
 #include <span>
 
 #include "kernels/kernel.h"
-#include "tensor/tensor.h"
+#include "tensor/weight_matrix.h"
 
 namespace bascule {
 
@@ -46,8 +46,8 @@ struct GroupSlots {
 
 // The three products of an expert, or the rows of them that this rank computes.
 struct ExpertWeights {
-  Tensor<2> gate, up;  // [d_ff, d_model]
-  Tensor<2> down;      // [d_model, d_ff]; rows may be strided
+  WeightMatrix gate, up;  // [d_ff, d_model]
+  WeightMatrix down;      // [d_model, d_ff]
 };
 
 // act[slot] = silu(Wgate x) ⊙ (Wup x) (Shazeer 2020) for every grouped slot, x of the slot's token.

@@ -11,15 +11,16 @@ namespace {
 
 struct Shape {
   int64_t n_tokens, slots_per_token, n_experts, d_model, d_ff;
-  Dtype weight_type = Dtype::kBf16, activation_type = Dtype::kBf16;
+  WeightFormat format = WeightFormat::kBf16;
+  Dtype activation_type = Dtype::kBf16;
   int64_t hot_expert = -1;  // every token has it first; -1: none
 };
 
 std::string text(const Shape& s) {
   return fmt::format("{} tokens at {} of {} experts{}, {} to {}, {} weights, {} activations",
                      s.n_tokens, s.slots_per_token, s.n_experts,
-                     s.hot_expert < 0 ? "" : ", one of them hot", s.d_model, s.d_ff,
-                     name(s.weight_type), name(s.activation_type));
+                     s.hot_expert < 0 ? "" : ", one of them hot", s.d_model, s.d_ff, name(s.format),
+                     name(s.activation_type));
 }
 
 // Slots of tokens that chose experts at random, and the weights of those.
@@ -32,14 +33,14 @@ struct Case {
       for (const uint32_t part : {0u, 1u, 2u}) {
         const auto [rows, columns] =
             part == 2 ? std::pair(s.d_model, s.d_ff) : std::pair(s.d_ff, s.d_model);
-        matrices.push_back(Matrix::random(rows, columns, s.weight_type, uint32_t(3 * e) + part,
-                                          1 / std::sqrt(float(columns))));
+        matrices.emplace_back(rows, columns, s.format, uint32_t(3 * e) + part,
+                              1 / std::sqrt(float(columns)));
       }
     }
     for (int64_t e = 0; e < s.n_experts; ++e)
-      experts.push_back({.gate = matrices[size_t(3 * e)].tensor(),
-                         .up = matrices[size_t(3 * e) + 1].tensor(),
-                         .down = matrices[size_t(3 * e) + 2].tensor()});
+      experts.push_back({.gate = *matrices[size_t(3 * e)],
+                         .up = *matrices[size_t(3 * e) + 1],
+                         .down = *matrices[size_t(3 * e) + 2]});
     choose();
   }
 
@@ -116,7 +117,7 @@ struct Case {
 
   Shape shape;
   Matrix x, act;
-  std::vector<Matrix> matrices;
+  std::vector<StoredWeight> matrices;
   std::vector<ExpertWeights> experts;
   std::vector<int32_t> begin, slots;
 };
@@ -143,7 +144,7 @@ TYPED_TEST_SUITE(Expert, Products);
 
 TYPED_TEST(Expert, EveryRowMatchesTheReferenceInEveryBandAndType) {
   for (const int64_t n_tokens : kTokensOfEveryBand)
-    for (const Dtype w : {Dtype::kF32, Dtype::kBf16, Dtype::kF16})
+    for (const WeightFormat w : kWeightFormats)
       for (const Dtype x : {Dtype::kF32, Dtype::kBf16})
         expect_rows_match<TypeParam>({n_tokens, 3, 7, 40, 21, w, x});
 }
@@ -155,21 +156,24 @@ TYPED_TEST(Expert, EveryRowMatchesTheReferenceAtOddSizes) {
 }
 
 TYPED_TEST(Expert, OneHotExpertAndEmptyOnesAreRight) {
-  expect_rows_match<TypeParam>({120, 1, 6, 30, 70, Dtype::kBf16, Dtype::kBf16, 4});
-  expect_rows_match<TypeParam>({120, 2, 40, 30, 70, Dtype::kBf16, Dtype::kBf16, 0});
+  expect_rows_match<TypeParam>({120, 1, 6, 30, 70, WeightFormat::kBf16, Dtype::kBf16, 4});
+  expect_rows_match<TypeParam>({120, 2, 40, 30, 70, WeightFormat::kMxfp4, Dtype::kBf16, 0});
   expect_rows_match<TypeParam>({1, 1, 1, 1300, 66});
 }
 
 TYPED_TEST(Expert, ASlotsBitsDependOnNothingBesideIt) {
-  for (const int64_t n_tokens : {3, 10, 110}) {
-    Case c({n_tokens, 2, 3, 61, 45});
-    const TypeParam* tag = nullptr;
-    Matrix probe = c.output(tag);
-    for (const Kernel<TypeParam>* row : rows_for(c.op(tag, probe))) {
-      const Matrix alone = c.run_alone(*row);
-      for (const int n_threads : {1, 2, 3})
-        EXPECT_TRUE(c.run(*row, n_threads).same_bits(alone))
-            << row->name << ", " << text(c.shape) << ", " << n_threads << " threads";
+  for (const WeightFormat format :
+       {WeightFormat::kBf16, WeightFormat::kFp8Blocks, WeightFormat::kMxfp4}) {
+    for (const int64_t n_tokens : {3, 10, 110}) {
+      Case c({n_tokens, 2, 3, 61, 45, format});
+      const TypeParam* tag = nullptr;
+      Matrix probe = c.output(tag);
+      for (const Kernel<TypeParam>* row : rows_for(c.op(tag, probe))) {
+        const Matrix alone = c.run_alone(*row);
+        for (const int n_threads : {1, 2, 3})
+          EXPECT_TRUE(c.run(*row, n_threads).same_bits(alone))
+              << row->name << ", " << text(c.shape) << ", " << n_threads << " threads";
+      }
     }
   }
 }
@@ -200,11 +204,11 @@ TYPED_TEST(Expert, GroupsPastTheExpertsOfThisRankAreNotRead) {
 }
 
 TEST(ExpertUp, GatesFarFromZeroSaturateAsTheSigmoidDoes) {
-  Case c({1, 1, 1, 1, 4, Dtype::kF32, Dtype::kF32});
+  Case c({1, 1, 1, 1, 4, WeightFormat::kF32, Dtype::kF32});
   c.x.set(0, 0, 1);
   for (int64_t r = 0; r < 4; ++r) {
-    c.matrices[0].set(r, 0, std::vector<float>{-200, -80, 80, 200}[size_t(r)]);
-    c.matrices[1].set(r, 0, 1);
+    c.matrices[0].plain().set(r, 0, std::vector<float>{-200, -80, 80, 200}[size_t(r)]);
+    c.matrices[1].plain().set(r, 0, 1);
   }
   Matrix probe = c.output((ExpertUp*)nullptr);
   for (const Kernel<ExpertUp>* row : rows_for(c.op((ExpertUp*)nullptr, probe))) {

@@ -56,8 +56,8 @@ std::string shape_text(const Rope& op) {
 }
 template <>
 std::string shape_text(const MatMul& op) {
-  return fmt::format("x {} {} · w {} {}", per_token(op.x.extent), name(op.x.dtype),
-                     extents<2>(op.weight.extent), name(op.weight.dtype));
+  return fmt::format("x {} {} · w [{}, {}] {}", per_token(op.x.extent), name(op.x.dtype),
+                     op.weight.n_out, op.weight.n_in, name(op.weight.format));
 }
 template <>
 std::string shape_text(const Route& op) {
@@ -70,14 +70,16 @@ std::string shape_text(const GroupSlots& op) {
 template <>
 std::string shape_text(const ExpertUp& op) {
   if (op.experts.empty()) return "no experts here";
-  return fmt::format("{} x {} · 2 w {} {}", op.experts.size(), per_token(op.x.extent),
-                     extents<2>(op.experts[0].gate.extent), name(op.experts[0].gate.dtype));
+  return fmt::format("{} x {} · 2 w [{}, {}] {}", op.experts.size(), per_token(op.x.extent),
+                     op.experts[0].gate.n_out, op.experts[0].gate.n_in,
+                     name(op.experts[0].gate.format));
 }
 template <>
 std::string shape_text(const ExpertDown& op) {
   if (op.experts.empty()) return "no experts here";
-  return fmt::format("{} x {} · w {} {}", op.experts.size(), per_token(op.act.extent),
-                     extents<2>(op.experts[0].down.extent), name(op.experts[0].down.dtype));
+  return fmt::format("{} x {} · w [{}, {}] {}", op.experts.size(), per_token(op.act.extent),
+                     op.experts[0].down.n_out, op.experts[0].down.n_in,
+                     name(op.experts[0].down.format));
 }
 template <>
 std::string shape_text(const CombineSlots& op) {
@@ -85,8 +87,9 @@ std::string shape_text(const CombineSlots& op) {
 }
 template <>
 std::string shape_text(const SparseMla& op) {
-  return fmt::format("q {} · {} keys of {} {}", per_token(op.q.extent), op.selected.extent[1],
-                     op.cache.width, name(op.cache.dtype));
+  return fmt::format("q {} · {} keys of {} {} · kv_b {}", per_token(op.q.extent),
+                     op.selected.extent[1], op.cache.width, name(op.cache.dtype),
+                     name(op.kv_b.format));
 }
 template <>
 std::string shape_text(const SelectKeys& op) {

@@ -113,6 +113,67 @@ class Matrix {
   std::vector<uint8_t> bytes_;
 };
 
+// A weight in any format, its rows apart; what lies between them reads as large numbers or NaN.
+class StoredWeight {
+ public:
+  // Plain values are normal, times plain_scale; else any code but NaN, with scales near 2^-3.
+  StoredWeight(int64_t n_out, int64_t n_in, WeightFormat format, uint32_t seed,
+               float plain_scale = 1) {
+    if (is_plain(format)) {
+      const Dtype types[] = {Dtype::kF32, Dtype::kBf16, Dtype::kF16};
+      plain_.push_back(Matrix::random(n_out, n_in, types[int(format)], seed, plain_scale));
+      weight_ = plain_[0].tensor();
+      return;
+    }
+    weight_ = WeightMatrix::packed(format, nullptr, nullptr, n_out, n_in);
+    weight_.row_stride += kGapBytes;
+    weight_.scale_stride += kGapBytes;
+    const bool is_mxfp4 = format == WeightFormat::kMxfp4;
+    const int64_t n_scale_rows = format == WeightFormat::kFp8Blocks ? (n_out + 127) / 128 : n_out;
+    std::mt19937 engine(seed);
+    codes_ = rows(n_out, row_bytes(format, n_in), weight_.row_stride, [&] {
+      const uint8_t code = uint8_t(engine());
+      return is_mxfp4 || (code & 0x7f) != 0x7f ? code : uint8_t(code ^ 0x40);
+    });
+    const int64_t n_scales = scale_bytes(format, n_in) / (is_mxfp4 ? 1 : 4);
+    scales_ = rows(n_scale_rows, scale_bytes(format, n_in), weight_.scale_stride,
+                   [&] { return uint8_t(120 + engine() % 10); });
+    if (!is_mxfp4)
+      for (int64_t r = 0; r < n_scale_rows; ++r)
+        for (int64_t i = 0; i < n_scales; ++i) {
+          const float scale = float(0.003 + double(engine() % 1000) * 1e-5);
+          std::memcpy(scales_.data() + r * weight_.scale_stride + i * 4, &scale, 4);
+        }
+    weight_.codes = codes_.data();
+    weight_.scales = scales_.data();
+  }
+  const WeightMatrix& operator*() const { return weight_; }
+  Matrix& plain() { return plain_.at(0); }
+  uint8_t& code_byte(int64_t r, int64_t i) { return codes_[size_t(r * weight_.row_stride + i)]; }
+  uint8_t& scale_byte(int64_t r, int64_t i) {
+    return scales_[size_t(r * weight_.scale_stride + i)];
+  }
+
+ private:
+  static constexpr int64_t kGapBytes = 12;
+
+  template <typename Next>
+  static std::vector<uint8_t> rows(int64_t n_rows, int64_t width, int64_t stride, Next next) {
+    std::vector<uint8_t> bytes(size_t(n_rows * stride), 0xff);
+    for (int64_t r = 0; r < n_rows; ++r)
+      for (int64_t i = 0; i < width; ++i) bytes[size_t(r * stride + i)] = next();
+    return bytes;
+  }
+
+  std::vector<Matrix> plain_;
+  std::vector<uint8_t> codes_, scales_;
+  WeightMatrix weight_;
+};
+
+inline const std::vector<WeightFormat> kWeightFormats = {
+    WeightFormat::kF32,       WeightFormat::kBf16,    WeightFormat::kF16,
+    WeightFormat::kFp8Blocks, WeightFormat::kFp8Rows, WeightFormat::kMxfp4};
+
 // The same places are NaN and infinite; the others within the tolerance of what is stored; and the
 // directions agree.
 inline void expect_close(const Matrix& actual, const Matrix& expected, const std::string& what) {

@@ -168,7 +168,7 @@ void Glm::show_final(const Batch& batch, Stream& stream) {
 }
 
 Embed Glm::embed(View<const int32_t, 1> tokens, const Buffers& b) const {
-  return {.tokens = tokens, .table = weights_->embed.w, .y = b.h.slice(0, tokens.extent[0])};
+  return {.tokens = tokens, .table = weights_->embed, .y = b.h.slice(0, tokens.extent[0])};
 }
 
 // The same op takes the rows whose logits are wanted out of the residual stream.

@@ -42,13 +42,6 @@ Result<std::vector<int32_t>> end_tokens_of(const LoadedModel& model) {
   return std::vector<int32_t>(tokens.begin(), tokens.end());
 }
 
-int64_t loaded_bytes(const Checkpoint& checkpoint, const ModelConfig& config) {
-  int64_t bytes = 0;
-  for (const ExpectedTensor& expected : expected_tensors(config))
-    if (const StoredTensor* stored = checkpoint.find(expected.name)) bytes += stored->size_bytes;
-  return bytes;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<LoadedModel>> load_model(const std::filesystem::path& folder,
@@ -61,7 +54,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const std::filesystem::path& fol
   BASCULE_TRY_ASSIGN(model->weights, load_weights(*model->checkpoint, model->config, use));
   BASCULE_TRY_ASSIGN(model->defaults, read_defaults(*model->checkpoint));
   BASCULE_TRY_ASSIGN(model->end_tokens, end_tokens_of(*model));
-  model->weight_bytes = loaded_bytes(*model->checkpoint, model->config);
+  model->weight_bytes = model->weights.size_bytes;
   model->notices = std::move(model->weights.notices);
   return model;
 }

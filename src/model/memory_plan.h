@@ -38,8 +38,7 @@ struct MemoryPlan {
 struct MemoryInputs {
   int64_t available_bytes = 0;
   Layout layout;
-  int64_t weight_bytes = 0;   // mapped once, whatever the number of ranks
-  int64_t decoded_bytes = 0;  // of weights that are kept in another type than stored
+  int64_t weight_bytes = 0;  // mapped once, whatever the number of ranks
   const KvLayout* kv = nullptr;
   std::string kv_formula;                 // of a token, from kv_token_formula()
   std::vector<Arena::Entry> activations;  // of one rank

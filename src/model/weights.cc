@@ -13,8 +13,7 @@
 #include <string_view>
 
 #include "base/quote.h"
-#include "device/host_memory.h"
-#include "tensor/quant/fp8_block.h"
+#include "model/stored_format.h"
 
 namespace bascule {
 namespace {
@@ -22,15 +21,18 @@ namespace {
 // A row of the table: a tensor's name and shape, and where its view goes.
 struct Slot {
   ExpectedTensor expected;
-  Weight* matrix = nullptr;  // one of the two
+  Weight* matrix = nullptr;  // one of the three
+  Tensor<2>* table = nullptr;
   Vector* vector = nullptr;
 
-  void fill(const void* data, Dtype dtype) const {
+  void fill(const StoredTensor& stored, const StoredFormat& format, ModelWeights& weights) const {
     const auto& shape = expected.shape;
-    if (matrix != nullptr) {
-      matrix->w = Tensor<2>::packed(data, dtype, {shape[0], shape[1]});
+    if (vector != nullptr) {
+      *vector = Vector::packed(stored.data, stored.dtype, {shape[0]});
+    } else if (table != nullptr) {
+      *table = Tensor<2>::packed(stored.data, stored.dtype, {shape[0], shape[1]});
     } else {
-      *vector = Vector::packed(data, dtype, {shape[0]});
+      matrix->w = weight_view(stored, format, shape[0], shape[1], weights.widened_scales);
     }
   }
 };
@@ -118,12 +120,18 @@ class Table {
     add(part, p + "down_proj.weight", {c_.d_model, d_ff}, m.down);
   }
 
+  Slot& add(std::string_view part, std::string name, std::vector<int64_t> shape) {
+    slots_.push_back({{std::move(name), std::move(shape), part_.empty() ? part : part_}});
+    return slots_.back();
+  }
   void add(std::string_view part, std::string name, std::vector<int64_t> shape, Weight& to) {
-    slots_.push_back({{std::move(name), std::move(shape), part_.empty() ? part : part_}, &to});
+    add(part, std::move(name), std::move(shape)).matrix = &to;
+  }
+  void add(std::string_view part, std::string name, std::vector<int64_t> shape, Tensor<2>& to) {
+    add(part, std::move(name), std::move(shape)).table = &to;
   }
   void add(std::string_view part, std::string name, std::vector<int64_t> shape, Vector& to) {
-    slots_.push_back(
-        {{std::move(name), std::move(shape), part_.empty() ? part : part_}, nullptr, &to});
+    add(part, std::move(name), std::move(shape)).vector = &to;
   }
 
   const ModelConfig& c_;
@@ -131,26 +139,6 @@ class Table {
   size_t n_target_slots_ = 0;
   std::string_view part_;  // of all that is added, where it is not empty
 };
-
-// The scale of an FP8 weight, where it has one: [blocks of rows, blocks of columns] in F32.
-const StoredTensor* fp8_scale(const Checkpoint& checkpoint, const StoredTensor& weight) {
-  const StoredTensor* scale = checkpoint.find(weight.name + "_scale_inv");
-  const bool fits = scale != nullptr && scale->dtype == Dtype::kF32 && weight.shape.size() == 2 &&
-                    scale->shape == std::vector<int64_t>{fp8_blocks(weight.shape[0]),
-                                                         fp8_blocks(weight.shape[1])};
-  return fits ? scale : nullptr;
-}
-
-std::unique_ptr<float[]> decode_fp8(const StoredTensor& weight, const StoredTensor& scale) {
-  const std::array<int64_t, 2> extent = {weight.shape[0], weight.shape[1]};
-  std::unique_ptr<float[]> values(new float[static_cast<size_t>(weight.n_elements())]);
-  decode_fp8_blocks(
-      View<const uint8_t, 2>::packed(static_cast<const uint8_t*>(weight.data), extent),
-      View<const float, 2>::packed(static_cast<const float*>(scale.data),
-                                   {scale.shape[0], scale.shape[1]}),
-      View<float, 2>::packed(values.get(), extent));
-  return values;
-}
 
 // Fates, and how soon a person wants to hear of each: a file in a format that is not read has
 // wrong types, unknown scales and perhaps missing tensors, and the type explains the others.
@@ -204,52 +192,41 @@ class Accountant {
 
   // Views of all that the table has; only after a report without faults.
   Status fill(WeightUse use, ModelWeights& weights) const {
-    weights.decoded_bytes = decoded_bytes();
-    const int64_t available = HostMemory::detect().available_bytes;
-    if (use == WeightUse::kValues && weights.decoded_bytes > available)
-      return resource_exhausted(
-          fmt::format("FP8 weights are decoded to F32 by this version, which takes {} bytes of "
-                      "memory, and {} are available; a BF16 checkpoint is read in place",
-                      weights.decoded_bytes, available));
     for (size_t i = 0; i < table_.slots().size(); ++i) {
       if (!is_wanted(i)) continue;
       const Slot& slot = table_.slots()[i];
       const StoredTensor& stored = *checkpoint_.find(slot.expected.name);
-      if (stored.dtype != Dtype::kF8E4m3) {
-        slot.fill(stored.data, stored.dtype);
-      } else if (use == WeightUse::kShapes) {
-        slot.fill(nullptr, Dtype::kF32);
-      } else {
-        weights.decoded.push_back(decode_fp8(stored, *fp8_scale(checkpoint_, stored)));
-        slot.fill(weights.decoded.back().get(), Dtype::kF32);
-      }
+      const StoredFormat format = format_of(stored, slot);
+      if (use == WeightUse::kValues && format.scale != nullptr)
+        BASCULE_TRY(check_scales(*format.scale));
+      slot.fill(stored, format, weights);
     }
     return {};
   }
   bool has_draft() const { return has_draft_; }
 
  private:
-  int64_t decoded_bytes() const {
-    int64_t n_bytes = 0;
-    for (size_t i = 0; i < table_.slots().size(); ++i) {
-      if (!is_wanted(i)) continue;
-      const StoredTensor& stored = *checkpoint_.find(table_.slots()[i].expected.name);
-      if (stored.dtype == Dtype::kF8E4m3) n_bytes += stored.n_elements() * 4;
-    }
-    return n_bytes;
+  // What a slot may hold: a matrix any format, the others plain floats.
+  StoredFormat format_of(const StoredTensor& stored, const Slot& slot) const {
+    const ExpectedTensor& e = slot.expected;
+    if (slot.matrix != nullptr) return stored_format(checkpoint_, stored, e.shape);
+    if (e.keeps_f32 && stored.dtype != Dtype::kF32)
+      return {.fault = "wrong type",
+              .reason =
+                  "F32 expected: 16 bits merge neighbouring biases and change which experts "
+                  "are chosen; take this tensor from the original checkpoint"};
+    if (!is_plain_float(stored.dtype))
+      return {.fault = "wrong type",
+              .reason = fmt::format("BF16, F16 or F32 expected: {} is not read here by this "
+                                    "version",
+                                    name(stored.dtype))};
+    return stored_format(checkpoint_, stored, e.shape);
   }
 
-  // The weight that an FP8 scale belongs to, if the table wants it in that format.
+  // The slot whose weight a tensor is the scale of, by its name.
   const Slot* scaled_by(const StoredTensor& tensor) const {
-    constexpr std::string_view kSuffix = "_scale_inv";
-    if (!tensor.name.ends_with(kSuffix)) return nullptr;
-    const auto found =
-        slot_by_name_.find(tensor.name.substr(0, tensor.name.size() - kSuffix.size()));
-    if (found == slot_by_name_.end()) return nullptr;
-    const StoredTensor* weight = checkpoint_.find(found->first);
-    const bool scales = weight != nullptr && weight->dtype == Dtype::kF8E4m3 &&
-                        fp8_scale(checkpoint_, *weight) == &tensor;
-    return scales ? &table_.slots()[found->second] : nullptr;
+    const auto found = slot_by_name_.find(scaled_weight(tensor.name));
+    return found == slot_by_name_.end() ? nullptr : &table_.slots()[found->second];
   }
 
   bool is_wanted(size_t slot) const { return has_draft_ || !table_.is_draft(slot); }
@@ -263,46 +240,49 @@ class Accountant {
   void account_for(const StoredTensor& tensor) {
     const auto found = slot_by_name_.find(tensor.name);
     if (found != slot_by_name_.end()) return expected(tensor, table_.slots()[found->second]);
-    if (const Slot* weight = scaled_by(tensor)) {
-      add(tensor, kLoaded, "scale of its FP8 weight", weight->expected.part);
-      ++report_.n_expected;
-      ++report_.n_loaded;
-      return;
-    }
-    if (const auto reason = reason_to_skip(tensor)) return skipped(tensor, *reason);
+    if (const Slot* slot = scaled_by(tensor)) return scale(tensor, *slot);
+    // A weight that is not read has no use for its scale.
+    const StoredTensor* weight = checkpoint_.find(scaled_weight(tensor.name));
+    if (const auto reason = reason_to_skip(weight != nullptr ? *weight : tensor))
+      return skipped(tensor, *reason);
     add(tensor, "unknown", why_unknown(tensor.name), "");
     ++report_.n_errors;
   }
 
   void expected(const StoredTensor& tensor, const Slot& slot) {
-    const ExpectedTensor& e = slot.expected;
+    const StoredFormat format = format_of(tensor, slot);
+    TensorReport& row = add(tensor, format.fault.empty() ? kLoaded : format.fault.c_str(),
+                            format.reason, slot.expected.part);
     ++report_.n_expected;
-    if (const std::string fault = type_fault(tensor, slot); !fault.empty()) {
-      add(tensor, "wrong type", fault, e.part);
+    if (!format.fault.empty()) {
       ++report_.n_errors;
-    } else if (tensor.shape != e.shape) {
-      add(tensor, "wrong shape", fmt::format("[{}] expected", fmt::join(e.shape, ", ")), e.part);
-      ++report_.n_errors;
-    } else {
-      add(tensor, kLoaded, "", e.part);
-      ++report_.n_loaded;
+      return;
     }
+    row.format = name(format.format);
+    row.n_parameters = slot.expected.n_elements();
+    ++report_.n_loaded;
   }
 
-  std::string type_fault(const StoredTensor& tensor, const Slot& slot) const {
-    if (slot.expected.keeps_f32 && tensor.dtype != Dtype::kF32)
-      return "F32 expected: 16 bits merge neighbouring biases and change which experts are chosen; "
-             "take this tensor from the original checkpoint";
-    if (is_plain_float(tensor.dtype)) return "";
-    if (tensor.dtype != Dtype::kF8E4m3 || slot.matrix == nullptr)
-      return fmt::format(
-          "BF16, F16, F32, or F8_E4M3 with scales expected: {} is not read by this version",
-          name(tensor.dtype));
-    if (fp8_scale(checkpoint_, tensor) != nullptr) return "";
-    return fmt::format(
-        "an FP8 weight comes with {}_scale_inv, F32, one scale a block of {} x {}; the checkpoint "
-        "has none of that shape",
-        tensor.name, kFp8Block, kFp8Block);
+  // A tensor named as the scale of a weight that the table has: read with it, or not needed.
+  void scale(const StoredTensor& tensor, const Slot& slot) {
+    const StoredTensor* weight = checkpoint_.find(slot.expected.name);
+    if (weight == nullptr) {
+      add(tensor, "unknown", fmt::format("its weight {} is not there", slot.expected.name), "");
+      ++report_.n_errors;
+      return;
+    }
+    const StoredFormat format = format_of(*weight, slot);
+    if (format.fault.empty() && format.scale == nullptr)
+      return skipped(tensor, fmt::format("its weight is stored in {}, which has no scales",
+                                         name(format.format)));
+    if (format.scale != &tensor) {
+      add(tensor, "unknown", "a scale that does not fit its weight", "");
+      ++report_.n_errors;
+      return;
+    }
+    add(tensor, kLoaded, "scale of its weight", slot.expected.part).format = name(format.format);
+    ++report_.n_expected;
+    ++report_.n_loaded;
   }
 
   // Tensors that have no place here and that a good checkpoint may hold.
@@ -337,7 +317,7 @@ class Accountant {
     const std::string_view name = tensor;
     if (name.ends_with(".weight_scale_inv") || name.ends_with(".weight_scale") ||
         name.ends_with(".weight_scale_2") || name.ends_with(".input_scale"))
-      return "the scale of a block format, which this version does not read";
+      return "a scale of a weight or a format that this version does not read";
     if (name.find(".mlp.experts.gate_up_proj") != name.npos ||
         name.find(".mlp.experts.gate_proj") != name.npos ||
         name.find(".mlp.experts.up_proj") != name.npos ||
@@ -379,7 +359,8 @@ class Accountant {
     ++report_.n_errors;
   }
 
-  void add(const StoredTensor& t, const char* fate, std::string reason, std::string_view part) {
+  TensorReport& add(const StoredTensor& t, const char* fate, std::string reason,
+                    std::string_view part) {
     report_.tensors.push_back({.name = t.name,
                                .dtype = std::string(name(t.dtype)),
                                .shape = t.shape,
@@ -388,6 +369,7 @@ class Accountant {
                                .fate = fate,
                                .reason = std::move(reason),
                                .part = std::string(part)});
+    return report_.tensors.back();
   }
 
   void notice(std::string text) { report_.notices.push_back(std::move(text)); }
@@ -469,11 +451,10 @@ Result<ModelWeights> load_weights(const Checkpoint& checkpoint, const ModelConfi
   BASCULE_TRY(accountant.fill(use, weights));
   weights.has_draft = accountant.has_draft();
   if (!weights.has_draft) weights.draft = {};
-  if (config.tied_head) weights.head = weights.embed;
+  if (config.tied_head) weights.head.w = weights.embed;
   weights.notices = std::move(report.notices);
-  if (weights.decoded_bytes > 0)
-    weights.notices.push_back(
-        fmt::format("FP8 weights are held in memory as F32: {} bytes", weights.decoded_bytes));
+  for (const TensorReport& t : report.tensors)
+    if (t.fate == kLoaded) weights.size_bytes += t.size_bytes;
   return weights;
 }
 
@@ -507,7 +488,11 @@ int64_t first_nan_code(const uint8_t* data, int64_t n) {
   return std::find_if(data, data + n, [](uint8_t code) { return (code & 0x7f) == 0x7f; }) - data;
 }
 
-int64_t first_non_finite(const StoredTensor& t, int64_t begin, int64_t end) {
+int64_t first_non_finite(const StoredTensor& t, bool is_scale, int64_t begin, int64_t end) {
+  const auto* bytes = static_cast<const uint8_t*>(t.data);
+  if (size_bytes(t.dtype) == 1 && is_scale)
+    return begin + (std::find(bytes + begin, bytes + end, uint8_t{255}) - (bytes + begin));
+  if (t.dtype == Dtype::kU8) return end;  // every E2M1 code is a number
   if (t.dtype == Dtype::kF8E4m3)
     return begin + first_nan_code(static_cast<const uint8_t*>(t.data) + begin, end - begin);
   if (t.dtype == Dtype::kF32)
@@ -540,14 +525,15 @@ Result<std::vector<std::string>> find_non_finite(
     if (row.fate != kLoaded) continue;
     const StoredTensor& t = *checkpoint.find(row.name);
     const int64_t n = t.n_elements();
+    const bool is_scale = row.n_parameters == 0;
     bool is_clean = true;
     for (int64_t begin = 0; begin < n; begin += kPiece) {
       const int64_t end = std::min(begin + kPiece, n);
-      const int64_t bad = is_clean ? first_non_finite(t, begin, end) : end;
+      const int64_t bad = is_clean ? first_non_finite(t, is_scale, begin, end) : end;
       if (bad < end) {
         is_clean = false;
         found.push_back(fmt::format("tensor {} in {} has {} at {}", in_quotes(t.name), row.file,
-                                    t.dtype == Dtype::kF8E4m3 ? NAN : load(t.data, t.dtype, bad),
+                                    is_plain_float(t.dtype) ? load(t.data, t.dtype, bad) : NAN,
                                     index_text(t, bad)));
       }
       done_bytes += (end - begin) * size_bytes(t.dtype);

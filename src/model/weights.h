@@ -11,13 +11,13 @@
 #include "base/status.h"
 #include "format/checkpoint.h"
 #include "model/config.h"
-#include "tensor/tensor.h"
+#include "tensor/weight_matrix.h"
 
 namespace bascule {
 
-// A linear layer's weight, in the type it is stored in. Later formats add their scales here.
+// A linear layer's weight, in the format it is stored in.
 struct Weight {
-  Tensor<2> w;  // [n_out, n_in]
+  WeightMatrix w;  // [n_out, n_in]
 };
 using Vector = Tensor<1>;
 
@@ -66,17 +66,16 @@ struct DraftWeights {
 };
 
 struct ModelWeights {
-  Weight embed;  // [vocab, d_model]
-  Vector norm;   // [d_model]
-  Weight head;   // [vocab, d_model]; embed itself where the config ties them
+  Tensor<2> embed;  // [vocab, d_model]
+  Vector norm;      // [d_model]
+  Weight head;      // [vocab, d_model]; embed itself where the config ties them
   std::vector<LayerWeights> layers;
   bool has_draft = false;
   DraftWeights draft;
   std::vector<std::string> notices;  // what a person should know: tensors skipped, no draft layer
 
-  // What was stored in a block format and is in memory as F32; the other views look into the file.
-  std::vector<std::unique_ptr<float[]>> decoded;
-  int64_t decoded_bytes = 0;  // of all such tensors, whether they have been decoded or not
+  int64_t size_bytes = 0;                                // of all that is loaded, scales among it
+  std::vector<std::unique_ptr<float[]>> widened_scales;  // the other views look into the file
 };
 
 // What a checkpoint of this configuration must hold, in the order of the forward pass; with the
@@ -97,6 +96,9 @@ struct TensorReport {
   std::string dtype;
   std::vector<int64_t> shape;
   int64_t size_bytes = 0;
+  int64_t n_parameters = 0;  // weights that it holds; none in a scale
+  std::string format;        // of a loaded tensor: "BF16", "FP8 128x128", "MXFP4"; scales have
+                             // their weight's
   std::string file;
   std::string fate;    // "loaded", "skipped", "missing", "wrong shape", "wrong type", "unknown"
   std::string reason;  // why it was skipped, or what was expected
@@ -118,8 +120,8 @@ WeightsReport account(const Checkpoint& checkpoint, const ModelConfig& config);
 
 // The weights, as views into the checkpoint's mapping; fails with the first fault that account()
 // finds, naming the tensor, its shape and what was expected, and how many more there are. The
-// checkpoint must outlive the result. FP8 tensors (128 x 128 blocks) are decoded to F32, which is
-// refused where memory does not hold it; with kShapes they have null data, enough for a plan.
+// checkpoint must outlive the result. Block formats stay as they are stored. Their scales are read,
+// and one that is not finite is an error; with kShapes, which is enough for a plan, they are not.
 enum class WeightUse { kValues, kShapes };
 Result<ModelWeights> load_weights(const Checkpoint& checkpoint, const ModelConfig& config,
                                   WeightUse use = WeightUse::kValues);

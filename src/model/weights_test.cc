@@ -9,6 +9,7 @@
 #include "support/temp_folder.h"
 #include "support/toy_checkpoint.h"
 #include "tensor/quant/fp8_block.h"
+#include "tensor/quant/mxfp4.h"
 
 namespace bascule {
 namespace {
@@ -76,23 +77,26 @@ TEST(Weights, PutEachTensorInItsPlace) {
   const auto weights = opened.load();
   ASSERT_TRUE(weights.ok()) << weights.status().message();
   const auto data = [&](const std::string& name) { return opened.checkpoint->find(name)->data; };
-  EXPECT_EQ(weights->embed.w.data, data("model.embed_tokens.weight"));
-  EXPECT_EQ(weights->head.w.data, data("lm_head.weight"));
+  EXPECT_EQ(weights->embed.data, data("model.embed_tokens.weight"));
+  EXPECT_EQ(weights->head.w.codes, data("lm_head.weight"));
   EXPECT_EQ(weights->norm.data, data("model.norm.weight"));
   const LayerWeights& sparse = weights->layers[2];
-  EXPECT_EQ(sparse.attention.q_b.w.data, data("model.layers.2.self_attn.q_b_proj.weight"));
-  EXPECT_THAT(sparse.attention.q_b.w.extent, ElementsAre(3 * 10, 12));
-  EXPECT_THAT(sparse.attention.kv_a.w.extent, ElementsAre(14, 36));
-  EXPECT_THAT(sparse.attention.kv_b.w.extent, ElementsAre(3 * 11, 10));
-  EXPECT_EQ(sparse.experts[4].up.w.data, data("model.layers.2.mlp.experts.4.up_proj.weight"));
-  EXPECT_EQ(sparse.shared.down.w.data, data("model.layers.2.mlp.shared_experts.down_proj.weight"));
+  EXPECT_EQ(sparse.attention.q_b.w.codes, data("model.layers.2.self_attn.q_b_proj.weight"));
+  EXPECT_EQ(sparse.attention.q_b.w.n_out, 3 * 10);
+  EXPECT_EQ(sparse.attention.q_b.w.n_in, 12);
+  EXPECT_EQ(sparse.attention.kv_a.w.n_out, 14);
+  EXPECT_EQ(sparse.attention.kv_a.w.n_in, 36);
+  EXPECT_EQ(sparse.attention.kv_b.w.n_out, 3 * 11);
+  EXPECT_EQ(sparse.attention.kv_b.w.n_in, 10);
+  EXPECT_EQ(sparse.experts[4].up.w.codes, data("model.layers.2.mlp.experts.4.up_proj.weight"));
+  EXPECT_EQ(sparse.shared.down.w.codes, data("model.layers.2.mlp.shared_experts.down_proj.weight"));
   EXPECT_EQ(sparse.router_bias.data, data("model.layers.2.mlp.gate.e_score_correction_bias"));
   EXPECT_EQ(sparse.indexer.k_norm_bias.data, data("model.layers.2.self_attn.indexer.k_norm.bias"));
   EXPECT_FALSE(weights->layers[1].owns_indexer);
   EXPECT_FALSE(weights->layers[0].is_sparse);
-  EXPECT_EQ(weights->layers[0].dense.gate.w.data, data("model.layers.0.mlp.gate_proj.weight"));
+  EXPECT_EQ(weights->layers[0].dense.gate.w.codes, data("model.layers.0.mlp.gate_proj.weight"));
   EXPECT_TRUE(weights->has_draft);
-  EXPECT_EQ(weights->draft.eh_proj.w.data, data("model.layers.4.eh_proj.weight"));
+  EXPECT_EQ(weights->draft.eh_proj.w.codes, data("model.layers.4.eh_proj.weight"));
   EXPECT_EQ(weights->draft.head_norm.data, data("model.layers.4.shared_head.norm.weight"));
   EXPECT_TRUE(weights->draft.layer.owns_indexer);
   EXPECT_EQ(weights->draft.layer.experts.size(), 5u);
@@ -109,7 +113,7 @@ TEST(Weights, AcceptF16AndF32EverywhereAndModelsWithoutSharedExperts) {
   const auto weights = Opened(toy).load();
   ASSERT_TRUE(weights.ok()) << weights.status().message();
   EXPECT_EQ(weights->norm.dtype, Dtype::kF32);
-  EXPECT_EQ(weights->head.w.dtype, Dtype::kF16);
+  EXPECT_EQ(weights->head.w.format, WeightFormat::kF16);
   EXPECT_FALSE(weights->layers[2].shared.gate.w);
 }
 
@@ -243,40 +247,116 @@ TEST(Weights, RefuseAnFp8WeightWithoutItsScale) {
 TEST(Weights, RefuseFormatsThatAreNotRead) {
   ToyCheckpoint toy;
   const std::string name = "model.layers.4.mlp.experts.0.down_proj.weight";
+  toy.tensors[name] = ToyTensor::of(Dtype::kI8, {36, 7});
+  EXPECT_THAT(Opened(toy).error(), HasSubstr("I8 is not read by this version"));
+  toy.tensors[name] = ToyTensor::of(Dtype::kU8, {36, 4});
+  EXPECT_THAT(Opened(toy).error(), AllOf(HasSubstr("wrong type"), HasSubstr("MXFP4"),
+                                         HasSubstr(name + "_scale, U8 [36, 1]")));
   toy.tensors[name] = ToyTensor::of(Dtype::kU8, {36, 7});
   toy.tensors[name + "_scale"] = ToyTensor::of(Dtype::kU8, {36, 1});
-  const Opened opened(toy);
-  EXPECT_THAT(opened.error(), AllOf(HasSubstr("U8 is not read by this version"),
-                                    HasSubstr("faults: 1 wrong type, 1 unknown")));
-  EXPECT_EQ(row(opened.report(), name + "_scale").reason,
-            "the scale of a block format, which this version does not read");
+  EXPECT_THAT(Opened(toy).error(), AllOf(HasSubstr("wrong shape"), HasSubstr("[36, 4] expected")));
+  toy.tensors["model.embed_tokens.weight"] = ToyTensor::of(Dtype::kF8E4m3, {50, 36});
+  EXPECT_THAT(Opened(toy).error(), HasSubstr("F8_E4M3 is not read here"));
 }
 
-TEST(Weights, DecodeFp8ByItsBlockScales) {
+// The toy's expert matrix in one block format, each weight as the scalar decoders have it.
+TEST(Weights, StayInTheirBlockFormat) {
+  const std::string tensor = "model.layers.4.mlp.experts.0.down_proj.weight";
+  struct Stored {
+    WeightFormat format;
+    Dtype codes;
+    int64_t row_bytes;
+    std::string suffix;
+    Dtype scales;
+    std::vector<int64_t> scale_shape;
+  };
+  const Stored cases[] = {
+      {WeightFormat::kFp8Blocks, Dtype::kF8E4m3, 7, "_scale_inv", Dtype::kF32, {1, 1}},
+      {WeightFormat::kFp8Rows, Dtype::kF8E4m3, 7, "_scale", Dtype::kF32, {36}},
+      {WeightFormat::kFp8Rows, Dtype::kF8E4m3, 7, "_scale", Dtype::kBf16, {36, 1}},
+      {WeightFormat::kMxfp4, Dtype::kU8, 4, "_scale", Dtype::kU8, {36, 1}},
+      {WeightFormat::kMxfp4, Dtype::kU8, 4, "_scale", Dtype::kF8E8m0, {36, 1}},
+  };
+  for (const Stored& c : cases) {
+    ToyCheckpoint toy;
+    toy.tensors[tensor] = ToyTensor::of(c.codes, {36, c.row_bytes});
+    for (size_t i = 0; i < toy.tensors[tensor].bytes.size(); ++i)
+      toy.tensors[tensor].bytes[i] = static_cast<char>(i * 5 % 127);  // no NaN
+    toy.tensors[tensor + c.suffix] = ToyTensor::of(c.scales, c.scale_shape);
+    ToyTensor& scales = toy.tensors[tensor + c.suffix];
+    for (size_t i = 0; i < scales.bytes.size(); ++i)
+      scales.bytes[i] = static_cast<char>(0x3e + i % 2);  // finite whatever the type
+    const Opened opened(toy);
+    ASSERT_EQ(opened.report().n_errors, 0) << name(c.format);
+    EXPECT_EQ(row(opened.report(), tensor).format, name(c.format));
+    EXPECT_EQ(row(opened.report(), tensor).n_parameters, 36 * 7);
+    EXPECT_EQ(row(opened.report(), tensor + c.suffix).fate, "loaded");
+    EXPECT_EQ(row(opened.report(), tensor + c.suffix).n_parameters, 0);
+    const auto weights = opened.load();
+    ASSERT_TRUE(weights.ok()) << weights.status().message();
+    const WeightMatrix& w = weights->draft.layer.experts[0].down.w;
+    EXPECT_EQ(w.format, c.format);
+    const StoredTensor& codes = *opened.checkpoint->find(tensor);
+    EXPECT_EQ(w.codes, codes.data);
+    const StoredTensor& scale = *opened.checkpoint->find(tensor + c.suffix);
+    for (int64_t r = 0; r < 36; ++r) {
+      const auto* bytes = static_cast<const uint8_t*>(codes.data) + r * c.row_bytes;
+      const int64_t i = scale.n_elements() == 1 ? 0 : r;
+      const float s = c.codes == Dtype::kU8 ? e8m0_value(static_cast<const uint8_t*>(scale.data)[i])
+                                            : load(scale.data, scale.dtype, i);
+      for (int64_t k = 0; k < 7; ++k)
+        ASSERT_EQ(w(r, k), s * (c.codes == Dtype::kU8 ? e2m1_value(mxfp4_code(bytes, k))
+                                                      : fp8_e4m3_value(bytes[k])));
+    }
+  }
+}
+
+// A scale that is no number would poison every sum it meets.
+// https://github.com/paiml/aprender/pull/2187
+// https://github.com/vllm-project/compressed-tensors/pull/523
+TEST(Weights, RefuseScalesThatAreNotFinite) {
+  const std::string name = "model.layers.2.mlp.experts.0.down_proj.weight";
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    ToyCheckpoint toy;
+    toy.tensors[name] = ToyTensor::of(Dtype::kF8E4m3, {36, 7});
+    toy.tensors[name + "_scale"] = ToyTensor::of(Dtype::kF32, {36});
+    toy.tensors[name + "_scale"].set(35, bad);
+    EXPECT_THAT(Opened(toy).error(),
+                AllOf(HasSubstr(name + "_scale"), HasSubstr("column 35"), HasSubstr("damaged")));
+  }
   ToyCheckpoint toy;
-  const std::string name = "model.layers.4.mlp.experts.0.down_proj.weight";
-  toy.tensors[name] = ToyTensor::of(Dtype::kF8E4m3, {36, 7});
-  for (size_t i = 0; i < toy.tensors[name].bytes.size(); ++i)
-    toy.tensors[name].bytes[i] = static_cast<char>(i * 5 % 127);  // no NaN
-  toy.tensors[name + "_scale_inv"] = ToyTensor::of(Dtype::kF32, {1, 1});
-  toy.tensors[name + "_scale_inv"].set(0, 0.375f);
+  toy.tensors[name] = ToyTensor::of(Dtype::kU8, {36, 4});
+  toy.tensors[name + "_scale"] = ToyTensor::of(Dtype::kU8, {36, 1});
+  for (const uint8_t good : {0, 254}) {
+    toy.tensors[name + "_scale"].bytes[3] = static_cast<char>(good);
+    EXPECT_TRUE(Opened(toy).load().ok()) << int(good);
+  }
+  toy.tensors[name + "_scale"].bytes[3] = static_cast<char>(255);
+  EXPECT_THAT(Opened(toy).error(), AllOf(HasSubstr(name + "_scale"), HasSubstr("row 3")));
+}
+
+// https://github.com/vllm-project/vllm/pull/32101: scales skipped by their suffix, and a draft
+// model without them. A scale that nothing uses is named; one that is needed is missed.
+TEST(Weights, NameAScaleThatNothingUses) {
+  ToyCheckpoint toy;
+  toy.tensors["lm_head.weight_scale"] = ToyTensor::of(Dtype::kF32, {50});
   const Opened opened(toy);
   ASSERT_EQ(opened.report().n_errors, 0);
-  EXPECT_EQ(row(opened.report(), name).fate, "loaded");
-  EXPECT_EQ(row(opened.report(), name + "_scale_inv").fate, "loaded");
-  const auto weights = load_weights(*opened.checkpoint, opened.config);
-  ASSERT_TRUE(weights.ok());
-  EXPECT_EQ(weights->decoded_bytes, 36 * 7 * 4);
-  const StoredTensor* codes = opened.checkpoint->find(name);
-  const StoredTensor* scale = opened.checkpoint->find(name + "_scale_inv");
-  const View<float, 2> decoded = weights->draft.layer.experts[0].down.w.as<float>();
-  for (int64_t i = 0; i < 36 * 7; ++i)
-    ASSERT_EQ(decoded(i / 7, i % 7), fp8_e4m3_value(static_cast<const uint8_t*>(codes->data)[i]) *
-                                         *static_cast<const float*>(scale->data));
-  const auto shapes = load_weights(*opened.checkpoint, opened.config, WeightUse::kShapes);
-  ASSERT_TRUE(shapes.ok());
-  EXPECT_EQ(shapes->draft.layer.experts[0].down.w.data, nullptr);
-  EXPECT_EQ(shapes->decoded_bytes, weights->decoded_bytes);
+  EXPECT_EQ(row(opened.report(), "lm_head.weight_scale").fate, "skipped");
+  EXPECT_THAT(row(opened.report(), "lm_head.weight_scale").reason,
+              HasSubstr("which has no scales"));
+  EXPECT_THAT(opened.load()->notices, testing::Contains(HasSubstr("lm_head.weight_scale")));
+  toy.tensors["model.layers.9.mlp.gate_proj.weight_scale"] = ToyTensor::of(Dtype::kF32, {50});
+  EXPECT_THAT(Opened(toy).error(), HasSubstr("unknown"));
+}
+
+TEST(Weights, RefuseAWeightWithTwoKindsOfScales) {
+  ToyCheckpoint toy;
+  const std::string name = "model.layers.2.mlp.experts.0.down_proj.weight";
+  toy.tensors[name] = ToyTensor::of(Dtype::kF8E4m3, {36, 7});
+  toy.tensors[name + "_scale"] = ToyTensor::of(Dtype::kF32, {36});
+  toy.tensors[name + "_scale_inv"] = ToyTensor::of(Dtype::kF32, {1, 1});
+  EXPECT_THAT(Opened(toy).error(), HasSubstr("can't be told"));
 }
 
 // https://github.com/sgl-project/sglang/pull/37133
@@ -313,17 +393,17 @@ TEST(Weights, TieTheHeadByTheConfigAndNotByWhatIsMissing) {
   EXPECT_THAT(Opened(toy(false, false)).error(),
               HasSubstr("tensor \"lm_head.weight\" [50, 36] is missing"));
   const Opened untied(toy(false, true));
-  EXPECT_EQ(untied.load()->head.w.data, untied.checkpoint->find("lm_head.weight")->data);
+  EXPECT_EQ(untied.load()->head.w.codes, untied.checkpoint->find("lm_head.weight")->data);
 
   const Opened tied(toy(true, false));
   const auto weights = tied.load();
   ASSERT_TRUE(weights.ok()) << weights.status().message();
-  EXPECT_EQ(weights->head.w.data, weights->embed.w.data);
+  EXPECT_EQ(weights->head.w.codes, weights->embed.data);
   EXPECT_THAT(weights->notices, IsEmpty());
 
   const auto redundant = Opened(toy(true, true)).load();
   ASSERT_TRUE(redundant.ok()) << redundant.status().message();
-  EXPECT_EQ(redundant->head.w.data, redundant->embed.w.data);
+  EXPECT_EQ(redundant->head.w.codes, redundant->embed.data);
   EXPECT_THAT(redundant->notices, ElementsAre(HasSubstr("1 tensor skipped (\"lm_head.weight\")")));
 
   ToyCheckpoint different = toy(true, true);

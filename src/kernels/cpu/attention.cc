@@ -23,6 +23,7 @@ struct Scratch {
   float* values;         // [kTaskTokens][d_v]
   const void** keys;     // [topk]
   const void** weights;  // [max(d_nope, d_v)]
+  const void** scales;   // of these
   int64_t size_bytes;
 
   Scratch(const SparseMla& op, std::byte* base) {
@@ -34,6 +35,7 @@ struct Scratch {
     values = cut.take<float>(tokens * op.d_v);
     keys = cut.take<const void*>(topk);
     weights = cut.take<const void*>(std::max(op.d_nope, op.d_v));
+    scales = cut.take<const void*>(std::max(op.d_nope, op.d_v));
     size_bytes = cut.used_bytes;
   }
 };
@@ -60,7 +62,7 @@ class Task {
   // Rows [first, first + n) of head h in kv_b.
   const void* const* weights(int64_t h, int64_t first, int64_t n) const {
     point_to_rows(op_.kv_b, (head_ + h) * (op_.d_nope + op_.d_v) + first,
-                  std::span(scratch_.weights, size_t(n)));
+                  std::span(scratch_.weights, size_t(n)), scratch_.scales);
     return scratch_.weights;
   }
 
@@ -74,9 +76,10 @@ class Task {
       std::copy_n(q[t] + op_.d_nope, op_.d_rope, out[t] + op_.kv_rank());
     }
     loops_.mix({.w = weights(h, 0, op_.d_nope),
+                .scales = scratch_.scales,
                 .x = q,
                 .y = out,
-                .w_type = op_.kv_b.dtype,
+                .format = op_.kv_b.format,
                 .n_rows = op_.d_nope,
                 .n_columns = op_.kv_rank(),
                 .n_tokens = n_tokens_});
@@ -101,7 +104,7 @@ class Task {
     loops_.dot({.w = scratch_.keys,
                 .x = queries,
                 .y = scores,
-                .w_type = op_.cache.dtype,
+                .format = plain_format(op_.cache.dtype),
                 .x_type = Dtype::kF32,
                 .n_rows = n_keys,
                 .n_in = op_.cache.width,
@@ -110,7 +113,7 @@ class Task {
     loops_.mix({.w = scratch_.keys,
                 .x = scores,
                 .y = z,
-                .w_type = op_.cache.dtype,
+                .format = plain_format(op_.cache.dtype),
                 .n_rows = n_keys,
                 .n_columns = op_.kv_rank(),
                 .n_tokens = n_heads_});
@@ -124,9 +127,10 @@ class Task {
       values[t] = scratch_.values + t * op_.d_v;
     }
     loops_.dot({.w = weights(h, op_.d_nope, op_.d_v),
+                .scales = scratch_.scales,
                 .x = z,
                 .y = values,
-                .w_type = op_.kv_b.dtype,
+                .format = op_.kv_b.format,
                 .x_type = Dtype::kF32,
                 .n_rows = op_.d_v,
                 .n_in = op_.kv_rank(),

@@ -25,6 +25,45 @@ struct Avx2 : Simd<8> {
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(bits, bits), 0x08);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
   }
+  // Codes become halves of 2^-8 their value: exponents of half the width fit, subnormals as they
+  // are. Adding 1 to the code carries into bit 14 for NaN alone, which a half needs too.
+  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[2]) {
+    const __m256i wide =
+        _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
+    const __m256i bits = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(-0x4080));
+    const __m256i nan = _mm256_and_si256(_mm256_add_epi16(bits, _mm256_set1_epi16(0x80)),
+                                         _mm256_set1_epi16(0x4000));
+    const __m256i halves = _mm256_or_si256(bits, nan);
+    const Float factor = set(scale * 256);
+    out[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(halves)) * factor;
+    out[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)) * factor;
+  }
+  // The upper halves of the floats by two tables, their high and low bytes. Codes are first put
+  // where the interleavings below, which work on each 128 bits, leave the columns in order.
+  [[gnu::always_inline]] static void read_e2m1(const uint8_t* codes, float scale, Float (&out)[4]) {
+    const __m256i packed = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)codes));
+    const __m256i pairs = _mm256_shuffle_epi8(
+        packed, _mm256_setr_epi8(0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13, 2, 2, 3, 3, 6,
+                                 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15));
+    const __m256i even = _mm256_and_si256(pairs, _mm256_set1_epi16(0x000f));
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi16(pairs, 4), _mm256_set1_epi16(0x0f00));
+    const __m256i index = _mm256_or_si256(even, odd);
+    const __m256i high_table = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 0x3f, 0x3f, 0x3f, 0x40, 0x40, 0x40, 0x40, char(0x80), char(0xbf),
+                      char(0xbf), char(0xbf), char(0xc0), char(0xc0), char(0xc0), char(0xc0)));
+    const __m256i low_table = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 0, char(0x80), char(0xc0), 0, 0x40, char(0x80), char(0xc0), 0, 0,
+                      char(0x80), char(0xc0), 0, 0x40, char(0x80), char(0xc0)));
+    const __m256i high = _mm256_shuffle_epi8(high_table, index);
+    const __m256i low = _mm256_shuffle_epi8(low_table, index);
+    const __m256i first = _mm256_unpacklo_epi8(low, high), last = _mm256_unpackhi_epi8(low, high);
+    const __m256i zero = _mm256_setzero_si256();
+    const Float factor = set(scale);
+    out[0] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, first)) * factor;
+    out[1] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, first)) * factor;
+    out[2] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, last)) * factor;
+    out[3] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, last)) * factor;
+  }
   [[gnu::always_inline]] static Float fma(Float a, Float b, Float c) {
     return _mm256_fmadd_ps(a, b, c);
   }

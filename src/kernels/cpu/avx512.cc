@@ -22,6 +22,28 @@ struct Avx512 : Simd<16> {
   [[gnu::always_inline]] static void store(bf16* p, Float v) {
     _mm256_storeu_si256((__m256i_u*)p, _mm512_cvtepi32_epi16((__m512i)bf16_bits(v)));
   }
+  // As in avx2.cc.
+  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[1]) {
+    const __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i*)codes));
+    const __m256i bits = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(-0x4080));
+    const __m256i nan = _mm256_and_si256(_mm256_add_epi16(bits, _mm256_set1_epi16(0x80)),
+                                         _mm256_set1_epi16(0x4000));
+    out[0] = _mm512_cvtph_ps(_mm256_or_si256(bits, nan)) * set(scale * 256);
+  }
+  // A byte becomes 64 bits whose halves begin with its two codes; a code is the place of its value
+  // in a register of 16 floats.
+  [[gnu::always_inline]] static void read_e2m1(const uint8_t* codes, float scale, Float (&out)[2]) {
+    const Float values =
+        _mm512_setr_ps(0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0f, -0.5, -1, -1.5, -2, -3, -4, -6);
+    const Float factor = set(scale);
+    const __m128i packed = _mm_loadu_si128((const __m128i*)codes);
+    const __m512i first = _mm512_cvtepu8_epi64(packed);
+    const __m512i last = _mm512_cvtepu8_epi64(_mm_unpackhi_epi64(packed, packed));
+    out[0] = _mm512_permutexvar_ps(_mm512_or_si512(first, _mm512_slli_epi64(first, 28)), values) *
+             factor;
+    out[1] =
+        _mm512_permutexvar_ps(_mm512_or_si512(last, _mm512_slli_epi64(last, 28)), values) * factor;
+  }
   [[gnu::always_inline]] static Float fma(Float a, Float b, Float c) {
     return _mm512_fmadd_ps(a, b, c);
   }

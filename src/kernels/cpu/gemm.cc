@@ -9,18 +9,19 @@ namespace {
 void multiply(const MatMul& op, int64_t first, int64_t last, int64_t token, const Loops& loops) {
   constexpr int64_t kMaxRows = 256;
   const int64_t n_tokens = std::min(kMaxTokens, op.n_tokens() - token);
-  const void* w[kMaxRows];
+  const void *w[kMaxRows], *scales[kMaxRows];
   const void* x[kMaxTokens];
   float* y[kMaxTokens];
   point_to_rows(op.x, token, std::span(x, size_t(n_tokens)));
   for (int64_t row = first; row < last; row += kMaxRows) {
     const int64_t n_rows = std::min(kMaxRows, last - row);
-    point_to_rows(op.weight, row, std::span(w, size_t(n_rows)));
+    point_to_rows(op.weight, row, std::span(w, size_t(n_rows)), scales);
     for (int64_t t = 0; t < n_tokens; ++t) y[t] = &op.y(token + t, row);
     loops.dot({.w = w,
+               .scales = scales,
                .x = x,
                .y = y,
-               .w_type = op.weight.dtype,
+               .format = op.weight.format,
                .x_type = op.x.dtype,
                .n_rows = n_rows,
                .n_in = op.n_in(),
@@ -41,7 +42,7 @@ Refusal refuses_matmul(const MatMul& op) {
 void matmul(const MatMul& op, Stream& stream, const Loops& loops) {
   const int64_t block = std::min(kMaxTokens, op.n_tokens());
   const int64_t n_blocks = (op.n_tokens() + kMaxTokens - 1) / kMaxTokens;
-  const int64_t row_cycles = cycles_of_row(block, op.n_in(), op.weight.dtype);
+  const int64_t row_cycles = cycles_of_row(block, op.n_in(), op.weight.format);
   const int64_t step =
       rows_of_task(row_cycles, row_cycles * op.n_out() * n_blocks, block, stream.threads->count());
   // Tasks of the same rows follow one another, so that these come from memory once.

@@ -53,7 +53,7 @@ void score_block(const SelectKeys& op, int64_t token, int64_t first, int64_t las
     loops.dot({.w = keys,
                .x = q,
                .y = products,
-               .w_type = op.keys.dtype,
+               .format = plain_format(op.keys.dtype),
                .x_type = Dtype::kF32,
                .n_rows = last - first,
                .n_in = op.keys.width,

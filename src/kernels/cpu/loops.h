@@ -9,26 +9,29 @@
 
 #include <cstdint>
 
-#include "tensor/dtype.h"
+#include "tensor/weight_format.h"
 
 namespace bascule::cpu {
 
-// y[t][r] = Σ_k x[t][k] · w[r][k], or added to y. Weights F32, BF16 or F16; x F32 or BF16.
+// y[t][r] = Σ_k x[t][k] · w[r][k], or added to y. Weights in any format; x F32 or BF16.
 struct DotBlock {
-  const void* const* w = nullptr;  // [n_rows] rows of n_in
-  const void* const* x = nullptr;  // [n_tokens] rows of n_in
-  float* const* y = nullptr;       // [n_tokens] rows of n_rows
-  Dtype w_type = Dtype::kF32, x_type = Dtype::kF32;
+  const void* const* w = nullptr;       // [n_rows] rows of n_in
+  const void* const* scales = nullptr;  // [n_rows] rows of scales; null for plain formats
+  const void* const* x = nullptr;       // [n_tokens] rows of n_in
+  float* const* y = nullptr;            // [n_tokens] rows of n_rows
+  WeightFormat format = WeightFormat::kF32;
+  Dtype x_type = Dtype::kF32;
   int64_t n_rows = 0, n_in = 0, n_tokens = 0;
   bool accumulate = false;
 };
 
 // y[t][c] = Σ_r x[t][r] · w[r][c], r ascending.
 struct MixBlock {
-  const void* const* w = nullptr;   // [n_rows] rows of n_columns
-  const float* const* x = nullptr;  // [n_tokens] rows of n_rows
-  float* const* y = nullptr;        // [n_tokens] rows of n_columns
-  Dtype w_type = Dtype::kF32;
+  const void* const* w = nullptr;       // [n_rows] rows of n_columns
+  const void* const* scales = nullptr;  // [n_rows] rows of scales; null for plain formats
+  const float* const* x = nullptr;      // [n_tokens] rows of n_rows
+  float* const* y = nullptr;            // [n_tokens] rows of n_columns
+  WeightFormat format = WeightFormat::kF32;
   int64_t n_rows = 0, n_columns = 0, n_tokens = 0;
 };
 

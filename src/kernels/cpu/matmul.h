@@ -13,6 +13,9 @@
 // mix: y[t][c] = Σ_r x[t][r] w[r][c]: lanes are columns, rows are added one after another.
 #pragma once
 
+#include <type_traits>
+
+#include "kernels/cpu/formats.h"
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/simd.h"
 
@@ -40,55 +43,47 @@ template <typename F>
   }
 }
 
-// sum[r][t] += x[t] · w[r] over one vector of columns.
-template <class V, int R, int T, typename W, typename X>
-[[gnu::always_inline]] inline void add_vector(typename V::Float (&sum)[R * T],
-                                              const W* const (&w)[R], const X* const (&x)[T],
-                                              int64_t k) {
-  typename V::Float xv[T];
-  unroll<T>([&](auto t) { xv[t] = V::load(x[t] + k); });
+// sum[r][t] += x[t] · w[r] over the columns of one read.
+template <class V, int R, int T, class W, typename X>
+[[gnu::always_inline]] inline void add_step(typename V::Float (&sum)[R * T], const W (&w)[R],
+                                            const X* const (&x)[T], int64_t k) {
+  constexpr int n = W::template kVectors<V>;
+  typename V::Float xv[T * n];
+  unroll<T * n>([&](auto i) { xv[i] = V::load(x[i / n] + k + i % n * V::kLanes); });
   unroll<R>([&](auto r) {
-    const typename V::Float wv = V::load(w[r] + k);
-    unroll<T>([&](auto t) { sum[r * T + t] = V::fma(wv, xv[t], sum[r * T + t]); });
+    typename V::Float wv[n];
+    w[r].template read<V>(k, wv);
+    unroll<n>([&](auto v) {
+      unroll<T>([&](auto t) { sum[r * T + t] = V::fma(wv[v], xv[t * n + v], sum[r * T + t]); });
+    });
   });
 }
 
-// Copies of the first n elements of each row from column k on, with zeros after them.
-template <typename T, int n_rows, int lanes>
-[[gnu::always_inline]] inline void pad(const T* const (&rows)[n_rows], int64_t k, int64_t n,
-                                       T (&out)[n_rows][lanes]) {
-  __builtin_memset(out, 0, sizeof(out));
-  unroll<n_rows>([&](auto i) { __builtin_memcpy(out[i], rows[i] + k, n * sizeof(T)); });
-}
-template <typename T, int n_rows, int lanes>
-[[gnu::always_inline]] inline void point_to(const T (&room)[n_rows][lanes],
-                                            const T* (&out)[n_rows]) {
-  unroll<n_rows>([&](auto i) { out[i] = room[i]; });
-}
-
 // sum[r][t] += x[t] · w[r] over n columns, for a tile.
-template <class V, int R, int T, typename W, typename X>
-[[gnu::always_inline]] inline void add_products(typename V::Float (&sum)[R * T],
-                                                const W* const (&w)[R], const X* const (&x)[T],
-                                                int64_t n) {
+template <class V, int R, int T, class W, typename X>
+[[gnu::always_inline]] inline void add_products(typename V::Float (&sum)[R * T], const W (&w)[R],
+                                                const X* const (&x)[T], int64_t n) {
+  constexpr int64_t kStep = W::template kVectors<V> * V::kLanes;
   int64_t k = 0;
-  if constexpr (sizeof(W) == sizeof(X) && sizeof(X) == sizeof(float)) {
-    for (; k + 2 * V::kLanes <= n; k += 2 * V::kLanes) {
-      add_vector<V, R, T>(sum, w, x, k);
-      add_vector<V, R, T>(sum, w, x, k + V::kLanes);
+  if constexpr (std::is_same_v<W, PlainRow<float>> && std::is_same_v<X, float>) {
+    for (; k + 2 * kStep <= n; k += 2 * kStep) {
+      add_step<V, R, T>(sum, w, x, k);
+      add_step<V, R, T>(sum, w, x, k + kStep);
     }
   }
-  for (; k + V::kLanes <= n; k += V::kLanes) add_vector<V, R, T>(sum, w, x, k);
+  for (; k + kStep <= n; k += kStep) add_step<V, R, T>(sum, w, x, k);
   if (k == n) return;
-  W w_room[R][V::kLanes];
-  X x_room[T][V::kLanes];
-  pad(w, k, n - k, w_room);
-  pad(x, k, n - k, x_room);
-  const W* last_w[R];
+  Room rooms[R];
+  W last_w[R];
+  X x_room[T][kStep];
   const X* last_x[T];
-  point_to(w_room, last_w);
-  point_to(x_room, last_x);
-  add_vector<V, R, T>(sum, last_w, last_x, 0);
+  __builtin_memset(x_room, 0, sizeof(x_room));
+  unroll<R>([&](auto r) { last_w[r] = w[r].cut(k, n - k, rooms[r]); });
+  unroll<T>([&](auto t) {
+    __builtin_memcpy(x_room[t], x[t] + k, size_t(n - k) * sizeof(X));
+    last_x[t] = x_room[t];
+  });
+  add_step<V, R, T>(sum, last_w, last_x, 0);
 }
 
 // Where a tile's products go: rows row, row + step, … and tokens from `token` on. What is past the
@@ -128,13 +123,20 @@ template <class V, int R, int T>
   });
 }
 
-// Pointers to n rows from `first` on, `step` apart, moved by `offset` elements; past the last they
-// repeat it.
-template <typename T, int n>
-[[gnu::always_inline]] inline void rows_from(const void* const* rows, int64_t n_rows, int64_t first,
-                                             int64_t step, int64_t offset, const T* (&out)[n]) {
+// Pointers to n tokens from `first` on, moved by `offset` elements; past the last they repeat it.
+template <typename X, int n>
+[[gnu::always_inline]] inline void tokens_from(const DotBlock& b, int64_t first,
+                                               const X* (&out)[n]) {
+  unroll<n>([&](auto i) { out[i] = static_cast<const X*>(b.x[least(first + i, b.n_tokens - 1)]); });
+}
+
+// Readers of n rows of weights from `first` on, `step` apart; past the last they repeat it.
+template <class W, int n>
+[[gnu::always_inline]] inline void rows_from(const DotBlock& b, int64_t first, int64_t step,
+                                             W (&out)[n]) {
   unroll<n>([&](auto i) {
-    out[i] = static_cast<const T*>(rows[least(first + i * step, n_rows - 1)]) + offset;
+    const int64_t row = least(first + i * step, b.n_rows - 1);
+    out[i] = W(b.w[row], b.scales ? b.scales[row] : nullptr);
   });
 }
 
@@ -149,19 +151,19 @@ template <class V, typename F>
 // R rows that lie n_rows / R apart: each is the next of a stream of its own through memory, long
 // enough for the processor to run ahead of it. Neighbouring rows of 2 KiB, each a stream that ends
 // where the next begins, came at half the speed (docs/notes/cpu-matmul.md).
-template <class V, int R, int T, typename W, typename X>
+template <class V, int R, int T, class W, typename X>
 [[gnu::always_inline]] inline void direct_tile(const DotBlock& b, int64_t row, int64_t step,
                                                int64_t token) {
-  const W* w[R];
+  W w[R];
   const X* x[T];
-  rows_from(b.w, b.n_rows, row, step, 0, w);
-  rows_from(b.x, b.n_tokens, token, 1, 0, x);
+  rows_from(b, row, step, w);
+  tokens_from(b, token, x);
   typename V::Float sum[R * T] = {};
   add_products<V, R, T>(sum, w, x, b.n_in);
   finish<V, R, T>(sum, {b, row, step, token});
 }
 
-template <class V, typename W, typename X>
+template <class V, class W, typename X>
 void dot_direct(const DotBlock& b) {
   if (b.n_tokens == 1) {
     const int64_t step = (b.n_rows + 7) / 8;
@@ -176,31 +178,48 @@ void dot_direct(const DotBlock& b) {
   }
 }
 
+// Rows of n columns that are widened together.
+struct Rows {
+  const void* const* codes;
+  const void* const* scales;
+  int64_t n_rows;
+};
+
 // Columns [k, k + depth) of rows [first, first + n), as floats; past the last row they repeat it.
 // Meanwhile the n rows after them are called from memory.
-template <class V>
-[[gnu::noinline]] void widen_rows(const void* const* rows, Dtype type, int64_t n_rows,
-                                  int64_t first, int64_t n, int64_t k, int64_t depth,
-                                  float (*out)[kWideStride]) {
-  with_type(type, [&](auto element) {
-    using T = decltype(element);
-    constexpr int kLine = 64 / sizeof(T);
-    for (int64_t r = 0; r < n; ++r) {
-      const T* row = static_cast<const T*>(rows[least(first + r, n_rows - 1)]) + k;
-      const T* next = static_cast<const T*>(rows[least(first + r + n, n_rows - 1)]) + k;
-      int64_t i = 0;
-      for (; i + kLine <= depth; i += kLine) {
-        __builtin_prefetch(next + i);
-        unroll<kLine / V::kLanes>([&](auto v) {
-          V::store(out[r] + i + v * V::kLanes, V::load(row + i + v * V::kLanes));
-        });
-      }
-      for (; i < depth; i += V::kLanes) {
-        const int64_t width = least(V::kLanes, depth - i);
-        store_first<V>(out[r] + i, load_first<V>(row + i, width), width);
-      }
+template <class V, class W>
+[[gnu::always_inline]] inline void widen_rows_of(const Rows& rows, int64_t first, int64_t n,
+                                                 int64_t k, int64_t depth,
+                                                 float (*out)[kWideStride]) {
+  constexpr int kVectors = W::template kVectors<V>;
+  constexpr int64_t kStep = kVectors * V::kLanes;
+  const auto row_at = [&](int64_t r) __attribute__((always_inline)) {
+    r = least(r, rows.n_rows - 1);
+    return W(rows.codes[r], rows.scales ? rows.scales[r] : nullptr);
+  };
+  typename V::Float v[kVectors];
+  for (int64_t r = 0; r < n; ++r) {
+    const W row = row_at(first + r), next = row_at(first + r + n);
+    int64_t i = 0;
+    for (; i + kStep <= depth; i += kStep) {
+      if (i % W::kLine == 0) __builtin_prefetch(next.address(k + i));
+      row.template read<V>(k + i, v);
+      unroll<kVectors>([&](auto j) { V::store(out[r] + i + j * V::kLanes, v[j]); });
     }
-  });
+    if (i == depth) continue;
+    Room room;
+    row.cut(k + i, depth - i, room).template read<V>(0, v);
+    unroll<kVectors>([&](auto j) {
+      const int64_t at = i + j * V::kLanes;
+      if (at < depth) store_first<V>(out[r] + at, v[j], least(V::kLanes, depth - at));
+    });
+  }
+}
+template <class V>
+[[gnu::noinline]] void widen_rows(const Rows& rows, WeightFormat format, int64_t first, int64_t n,
+                                  int64_t k, int64_t depth, float (*out)[kWideStride]) {
+  with_format(format,
+              [&](auto row) { widen_rows_of<V, decltype(row)>(rows, first, n, k, depth, out); });
 }
 
 // At most kPanelRows rows from `first_row` on, and at most kTokenBlock tokens from `first_token`.
@@ -209,15 +228,17 @@ void dot_panel(const DotBlock& b, int64_t first_row, int64_t first_token) {
   using Float = typename V::Float;
   alignas(64) float x_wide[kTokenBlock][kWideStride], w_wide[4][kWideStride];
   alignas(64) Float aside[kPanelRows * kTokenBlock];  // sums of the blocks of columns so far
-  const float* const w[4] = {w_wide[0], w_wide[1], w_wide[2], w_wide[3]};
+  const PlainRow<float> w[4] = {
+      {w_wide[0], nullptr}, {w_wide[1], nullptr}, {w_wide[2], nullptr}, {w_wide[3], nullptr}};
+  const WeightFormat x_format = b.x_type == Dtype::kBf16 ? WeightFormat::kBf16 : WeightFormat::kF32;
   const int64_t last_row = least(first_row + kPanelRows, b.n_rows);
   const int64_t n_tokens = least(kTokenBlock, b.n_tokens - first_token);
   for (int64_t k = 0; k < b.n_in; k += kDepth) {
     const int64_t depth = least(kDepth, b.n_in - k);
-    widen_rows<V>(b.x, b.x_type, b.n_tokens, first_token, n_tokens, k, depth, x_wide);
+    widen_rows<V>({b.x, nullptr, b.n_tokens}, x_format, first_token, n_tokens, k, depth, x_wide);
     Float* next = aside;
     for (int64_t row = first_row; row < last_row; row += 4) {
-      widen_rows<V>(b.w, b.w_type, b.n_rows, row, 4, k, depth, w_wide);
+      widen_rows<V>({b.w, b.scales, b.n_rows}, b.format, row, 4, k, depth, w_wide);
       token_tiles<V>(n_tokens, [&](auto n, int64_t token) {
         constexpr int T = decltype(n)::kValue;
         const float* x[T];
@@ -236,16 +257,22 @@ void dot_panel(const DotBlock& b, int64_t first_row, int64_t first_token) {
   }
 }
 
-template <class V, typename W>
+template <class V, class W>
 void dot_direct_of(const DotBlock& b) {
   b.x_type == Dtype::kBf16 ? dot_direct<V, W, bf16>(b) : dot_direct<V, W, float>(b);
 }
 
 template <class V>
 void dot(const DotBlock& b) {
-  const bool few = b.n_tokens <= kDirectTokens;
-  if (few && b.w_type == Dtype::kBf16) return dot_direct_of<V, bf16>(b);
-  if (few && b.w_type == Dtype::kF32) return dot_direct_of<V, float>(b);
+  // F16 is rare: no code of its own.
+  if (b.n_tokens <= kDirectTokens && b.format != WeightFormat::kF16) {
+    with_format(b.format, [&](auto row) {
+      if constexpr (!std::is_same_v<decltype(row), PlainRow<f16>>) {
+        dot_direct_of<V, decltype(row)>(b);
+      }
+    });
+    return;
+  }
   for (int64_t token = 0; token < b.n_tokens; token += kTokenBlock)
     for (int64_t row = 0; row < b.n_rows; row += kPanelRows) dot_panel<V>(b, row, token);
 }
@@ -253,10 +280,12 @@ void dot(const DotBlock& b) {
 constexpr int64_t kMixBytes = 32 * 1024;  // of the rows that all columns and tokens visit in turn
 
 // Columns [c, c + C vectors), or the last n of them; rows [first, last) are added to what y holds.
-template <class V, int T, int C, typename W>
+template <class V, int T, int C, class W>
 [[gnu::always_inline]] inline void mix_tile(const MixBlock& b, int64_t first, int64_t last,
                                             int64_t token, int64_t c, int64_t n) {
   using Float = typename V::Float;
+  constexpr int kVectors = W::template kVectors<V>;
+  static_assert(C % kVectors == 0);
   float* y[T];
   const float* x[T];
   unroll<T>([&](auto t) {
@@ -264,43 +293,59 @@ template <class V, int T, int C, typename W>
     x[t] = b.x[least(token + t, b.n_tokens - 1)];
   });
   const bool whole = n == C * V::kLanes;
-  Float sum[T * C] = {};
-  if (first > 0) {
-    unroll<T * C>([&](auto i) {
-      const float* from = y[i / C] + i % C * V::kLanes;
-      sum[i] = whole ? V::load(from) : load_first<V>(from, n);
+  // f(vector of the tile, its place in y, how many of its columns there are)
+  const auto each_sum = [&](auto&& f) __attribute__((always_inline)) {
+    unroll<T * C>([&](auto i) __attribute__((always_inline)) {
+      const int64_t at = i % C * V::kLanes;
+      if (at < n) f(i, y[i / C] + at, least(V::kLanes, n - at));
     });
-  }
+  };
+  Float sum[T * C] = {};
+  if (first > 0)
+    each_sum([&](auto i, const float* from, int64_t width) __attribute__((always_inline)) {
+      sum[i] = whole ? V::load(from) : load_first<V>(from, width);
+    });
   for (int64_t r = first; r < last; ++r) {
-    const W* row = static_cast<const W*>(b.w[r]) + c;
+    const W row(b.w[r], b.scales ? b.scales[r] : nullptr);
     Float wv[C];
-    unroll<C>(
-        [&](auto i) { wv[i] = whole ? V::load(row + i * V::kLanes) : load_first<V>(row, n); });
+    if (whole) {
+      unroll<C / kVectors>([&](auto i) __attribute__((always_inline)) {
+        Float v[kVectors];
+        row.template read<V>(c + i * kVectors * V::kLanes, v);
+        unroll<kVectors>([&](auto j) { wv[i * kVectors + j] = v[j]; });
+      });
+    } else {
+      Room room;
+      Float v[kVectors];
+      row.cut(c, n, room).template read<V>(0, v);
+      unroll<kVectors>([&](auto j) { wv[j] = v[j]; });
+    }
     unroll<T>([&](auto t) {
       const Float xv = V::set(x[t][r]);
       unroll<C>([&](auto i) { sum[t * C + i] = V::fma(xv, wv[i], sum[t * C + i]); });
     });
   }
-  unroll<T * C>([&](auto i) {
-    float* to = y[i / C] + i % C * V::kLanes;
-    whole ? V::store(to, sum[i]) : store_first<V>(to, sum[i], n);
+  each_sum([&](auto i, float* to, int64_t width) __attribute__((always_inline)) {
+    whole ? V::store(to, sum[i]) : store_first<V>(to, sum[i], width);
   });
 }
 
-template <class V, int T, typename W>
+template <class V, int T, class W>
 [[gnu::always_inline]] inline void mix_columns(const MixBlock& b, int64_t first, int64_t last,
                                                int64_t token) {
-  constexpr int C = V::kMixVectors;
+  constexpr int kVectors = W::template kVectors<V>;
+  constexpr int C = kVectors > 1 ? kVectors : V::kMixVectors;
   int64_t c = 0;
   for (; c + C * V::kLanes <= b.n_columns; c += C * V::kLanes)
     mix_tile<V, T, C, W>(b, first, last, token, c, C * V::kLanes);
-  for (; c < b.n_columns; c += V::kLanes)
-    mix_tile<V, T, 1, W>(b, first, last, token, c, least(V::kLanes, b.n_columns - c));
+  for (; c < b.n_columns; c += kVectors * V::kLanes)
+    mix_tile<V, T, kVectors, W>(b, first, last, token, c,
+                                least(kVectors * V::kLanes, b.n_columns - c));
 }
 
-template <class V, typename W>
+template <class V, class W>
 void mix_rows(const MixBlock& b) {
-  const int64_t fit = kMixBytes / int64_t(sizeof(W)) / (b.n_columns + 1);
+  const int64_t fit = kMixBytes / (b.n_columns * 64 / W::kLine + 1);
   const int64_t step = fit < 8 ? 8 : fit;
   for (int64_t first = 0; first == 0 || first < b.n_rows; first += step) {
     const int64_t last = least(first + step, b.n_rows);
@@ -315,7 +360,7 @@ void mix_rows(const MixBlock& b) {
 
 template <class V>
 void mix(const MixBlock& b) {
-  with_type(b.w_type, [&](auto w) { mix_rows<V, decltype(w)>(b); });
+  with_format(b.format, [&](auto row) { mix_rows<V, decltype(row)>(b); });
 }
 
 }  // namespace

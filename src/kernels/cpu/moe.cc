@@ -20,11 +20,11 @@ class TaskList {
  public:
   // n_rows rows of n_in columns an expert; `scratch` keeps the list.
   TaskList(int64_t n_experts, View<const int32_t, 1> begin, int64_t n_rows, int64_t n_in,
-           Dtype weight_type, Threads& threads)
+           WeightFormat format, Threads& threads)
       : begin_(begin), n_rows_(n_rows) {
     BASCULE_CHECK_LE(scratch_bytes(n_experts), int64_t(threads.scratch(0).size()));
     const auto n_slots = [&](int64_t e) { return int64_t{begin(e + 1)} - begin(e); };
-    const auto row_cycles = [&](int64_t e) { return cycles_of_row(n_slots(e), n_in, weight_type); };
+    const auto row_cycles = [&](int64_t e) { return cycles_of_row(n_slots(e), n_in, format); };
     int64_t total_cycles = 0;
     for (int64_t e = 0; e < n_experts; ++e)
       if (n_slots(e) > 0) total_cycles += n_rows * row_cycles(e);
@@ -76,17 +76,18 @@ void for_each_block(const TaskList::Task& task, F f) {
 void multiply_up(const ExpertUp& op, const TaskList::Task& task, const Loops& loops) {
   const ExpertWeights& expert = op.experts[size_t(task.expert)];
   float products[kMaxTokens][2 * kStepRows];  // of gate, then of up
-  const void *w[2 * kStepRows], *x[kMaxTokens];
+  const void *w[2 * kStepRows], *scales[2 * kStepRows], *x[kMaxTokens];
   float* y[kMaxTokens];
   for (int64_t t = 0; t < kMaxTokens; ++t) y[t] = products[t];
   for_each_block(task, [&](int64_t slot, int64_t n_slots, int64_t row, int64_t n_rows) {
     for (int64_t t = 0; t < n_slots; ++t) x[t] = op.x.row(op.slots(slot + t) / op.slots_per_token);
-    point_to_rows(expert.gate, row, std::span(w, size_t(n_rows)));
-    point_to_rows(expert.up, row, std::span(w + n_rows, size_t(n_rows)));
+    point_to_rows(expert.gate, row, std::span(w, size_t(n_rows)), scales);
+    point_to_rows(expert.up, row, std::span(w + n_rows, size_t(n_rows)), scales + n_rows);
     loops.dot({.w = w,
+               .scales = scales,
                .x = x,
                .y = y,
-               .w_type = expert.gate.dtype,
+               .format = expert.gate.format,
                .x_type = op.x.dtype,
                .n_rows = 2 * n_rows,
                .n_in = op.x.extent[1],
@@ -99,19 +100,20 @@ void multiply_up(const ExpertUp& op, const TaskList::Task& task, const Loops& lo
 }
 
 void multiply_down(const ExpertDown& op, const TaskList::Task& task, const Loops& loops) {
-  const Tensor<2>& down = op.experts[size_t(task.expert)].down;
-  const void *w[kStepRows], *x[kMaxTokens];
+  const WeightMatrix& down = op.experts[size_t(task.expert)].down;
+  const void *w[kStepRows], *scales[kStepRows], *x[kMaxTokens];
   float* y[kMaxTokens];
   for_each_block(task, [&](int64_t slot, int64_t n_slots, int64_t row, int64_t n_rows) {
     for (int64_t t = 0; t < n_slots; ++t) {
       x[t] = op.act.row(op.slots(slot + t));
       y[t] = &op.y(op.slots(slot + t), row);
     }
-    point_to_rows(down, row, std::span(w, size_t(n_rows)));
+    point_to_rows(down, row, std::span(w, size_t(n_rows)), scales);
     loops.dot({.w = w,
+               .scales = scales,
                .x = x,
                .y = y,
-               .w_type = down.dtype,
+               .format = down.format,
                .x_type = op.act.dtype,
                .n_rows = n_rows,
                .n_in = op.act.extent[1],
@@ -125,7 +127,7 @@ Refusal refuses_expert_up(const ExpertUp& op) {
   for (const ExpertWeights& expert : op.experts) {
     if (Refusal why = refuses_weight(expert.gate)) return why;
     if (Refusal why = refuses_weight(expert.up)) return why;
-    if (expert.gate.dtype != expert.up.dtype) return "gate and up differ in type";
+    if (expert.gate.format != expert.up.format) return "gate and up differ in format";
   }
   if (Refusal why = refuses_activation(op.x)) return why;
   return refuses_activation(op.act);
@@ -149,7 +151,7 @@ void expert_up(const ExpertUp& op, Stream& stream, const Loops& loops) {
   if (op.experts.empty()) return;
   // Gate and up are read together: a row of the list stands for one of each.
   const TaskList list(int64_t(op.experts.size()), op.begin, op.act.extent[1], 2 * op.x.extent[1],
-                      op.experts[0].gate.dtype, *stream.threads);
+                      op.experts[0].gate.format, *stream.threads);
   stream.threads->tasks(list.n_tasks(),
                         [&](int64_t task, int) { multiply_up(op, list[task], loops); });
 }
@@ -157,7 +159,7 @@ void expert_up(const ExpertUp& op, Stream& stream, const Loops& loops) {
 void expert_down(const ExpertDown& op, Stream& stream, const Loops& loops) {
   if (op.experts.empty()) return;
   const TaskList list(int64_t(op.experts.size()), op.begin, op.y.extent[1], op.act.extent[1],
-                      op.experts[0].down.dtype, *stream.threads);
+                      op.experts[0].down.format, *stream.threads);
   stream.threads->tasks(list.n_tasks(),
                         [&](int64_t task, int) { multiply_down(op, list[task], loops); });
 }

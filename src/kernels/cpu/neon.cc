@@ -16,6 +16,42 @@ struct Neon : Simd<4> {
     __builtin_memcpy(&bits, p, sizeof(bits));
     return vcvt_f32_f16(vreinterpret_f16_u16(bits));
   }
+  // As in avx2.cc.
+  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[4]) {
+    const int8x16_t wide = vreinterpretq_s8_u8(vld1q_u8(codes));
+    const int16x8_t halves[2] = {vmovl_s8(vget_low_s8(wide)), vmovl_s8(vget_high_s8(wide))};
+    const Float factor = set(scale * 256);
+    unroll<2>([&](auto i) __attribute__((always_inline)) {
+      const uint16x8_t bits =
+          vandq_u16(vshlq_n_u16(vreinterpretq_u16_s16(halves[i]), 7), vdupq_n_u16(0xbf80));
+      const uint16x8_t nan = vandq_u16(vaddq_u16(bits, vdupq_n_u16(0x80)), vdupq_n_u16(0x4000));
+      const uint16x8_t all = vorrq_u16(bits, nan);
+      out[2 * i] = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(all))) * factor;
+      out[2 * i + 1] = vcvt_f32_f16(vreinterpret_f16_u16(vget_high_u16(all))) * factor;
+    });
+  }
+  // The upper halves of the floats by two tables, their high and low bytes.
+  [[gnu::always_inline]] static void read_e2m1(const uint8_t* codes, float scale, Float (&out)[8]) {
+    constexpr uint8_t kHigh[] = {0,    0x3f, 0x3f, 0x3f, 0x40, 0x40, 0x40, 0x40,
+                                 0x80, 0xbf, 0xbf, 0xbf, 0xc0, 0xc0, 0xc0, 0xc0};
+    constexpr uint8_t kLow[] = {0, 0, 0x80, 0xc0, 0, 0x40, 0x80, 0xc0,
+                                0, 0, 0x80, 0xc0, 0, 0x40, 0x80, 0xc0};
+    const uint8x16_t packed = vld1q_u8(codes), high_table = vld1q_u8(kHigh),
+                     low_table = vld1q_u8(kLow);
+    const uint8x16x2_t index = vzipq_u8(vandq_u8(packed, vdupq_n_u8(15)), vshrq_n_u8(packed, 4));
+    const Float factor = set(scale);
+    unroll<2>([&](auto i) __attribute__((always_inline)) {
+      const uint8x16x2_t bits =
+          vzipq_u8(vqtbl1q_u8(low_table, index.val[i]), vqtbl1q_u8(high_table, index.val[i]));
+      unroll<2>([&](auto j) __attribute__((always_inline)) {
+        const uint16x8_t words = vreinterpretq_u16_u8(bits.val[j]);
+        const uint32x4_t low = vshll_n_u16(vget_low_u16(words), 16);
+        const uint32x4_t high = vshll_n_u16(vget_high_u16(words), 16);
+        out[4 * i + 2 * j] = vreinterpretq_f32_u32(low) * factor;
+        out[4 * i + 2 * j + 1] = vreinterpretq_f32_u32(high) * factor;
+      });
+    });
+  }
   [[gnu::always_inline]] static Float fma(Float a, Float b, Float c) { return vfmaq_f32(c, a, b); }
 
   // The sums of the lanes of a, b, c and d.

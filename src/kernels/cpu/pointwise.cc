@@ -79,7 +79,9 @@ void rope(const Rope& op, Stream& stream) {
 
 Refusal refuses_embed(const Embed& op) {
   if (op.y.stride[1] != 1) return "columns of y aren't contiguous";
-  return refuses_weight(op.table);
+  if (!is_plain_float(op.table.dtype)) return "the table is " + std::string(name(op.table.dtype));
+  if (op.table.stride[1] != 1) return "columns of the table aren't contiguous";
+  return {};
 }
 
 Refusal refuses_rms_norm(const RmsNorm& op) {

@@ -6,17 +6,18 @@
 
 #include "kernels/cpu/loops.h"
 #include "kernels/kernel.h"
-#include "tensor/tensor.h"
+#include "tensor/weight_matrix.h"
 
 namespace bascule::cpu {
 
 // Tokens whose row pointers a task keeps at a time; loops that reuse weights want as many.
 inline constexpr int64_t kMaxTokens = 96;
 
-// What a row of weights costs with its tokens, in cycles: it comes at some 6 bytes a cycle, and
-// makes some 16 products.
-inline int64_t cycles_of_row(int64_t n_tokens, int64_t n_in, Dtype weight_type) {
-  return 1 + std::max(n_in * size_bytes(weight_type) / 6, n_tokens * n_in / 16);
+// What a row of weights costs with its tokens, in cycles: it comes at some 6 bytes a cycle, or 4 of
+// codes that must be decoded, and makes some 16 products.
+inline int64_t cycles_of_row(int64_t n_tokens, int64_t n_in, WeightFormat format) {
+  const int64_t bytes = row_bytes(format, n_in) + scale_bytes(format, n_in);
+  return 1 + std::max(bytes / (is_plain(format) ? 6 : 4), n_tokens * n_in / 16);
 }
 
 // Rows for one task of a launch that takes `total_cycles`: eight tasks a thread, so that threads
@@ -29,6 +30,14 @@ inline int64_t rows_of_task(int64_t row_cycles, int64_t total_cycles, int64_t n_
   return std::max<int64_t>(1, task_cycles / row_cycles / grain) * grain;
 }
 
+// Pointers to rows [first, first + codes.size()) of weights, and to their scales.
+inline void point_to_rows(const WeightMatrix& w, int64_t first, std::span<const void*> codes,
+                          const void** scales) {
+  for (size_t i = 0; i < codes.size(); ++i) {
+    codes[i] = w.row(first + int64_t(i));
+    scales[i] = w.scale_row(first + int64_t(i));
+  }
+}
 // Pointers to rows [first, first + out.size()) of a matrix.
 template <typename Pointer>
 void point_to_rows(const Tensor<2>& t, int64_t first, std::span<Pointer> out) {
@@ -49,9 +58,8 @@ struct ScratchCutter {
 };
 
 // A reason if the loops can't read this matrix, or not as an activation.
-inline Refusal refuses_weight(const Tensor<2>& w) {
-  if (!is_plain_float(w.dtype)) return "weights are " + std::string(name(w.dtype));
-  if (w.stride[1] != 1) return "columns of weights aren't contiguous";
+inline Refusal refuses_weight(const WeightMatrix& w) {
+  if (w.first_column != 0) return "columns of weights begin inside a block of scales";
   return {};
 }
 inline Refusal refuses_activation(const Tensor<2>& x) {

@@ -103,6 +103,33 @@ struct Simd {
     return (is_nan & quiet) | (~is_nan & rounded);
   }
 
+  // 16 E4M3 codes times their scale, and 32 E2M1 codes, two a byte, the even column low.
+  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale,
+                                               Float (&out)[16 / lanes]) {
+    // As a float the bits are 2^-120 of the value, subnormals included, but for NaN.
+    for (int v = 0; v < 16 / lanes; ++v) {
+      for (int i = 0; i < lanes; ++i) {
+        const uint32_t code = codes[v * lanes + i], magnitude = (code & 0x7f) << 20;
+        const uint32_t nan = (code & 0x7f) == 0x7f ? 0x7fc00000 : 0;
+        const uint32_t bits = magnitude | nan | (code & 0x80) << 24;
+        float value;
+        __builtin_memcpy(&value, &bits, sizeof(value));
+        out[v][i] = value * 0x1p120f * scale;
+      }
+    }
+  }
+  [[gnu::always_inline]] static void read_e2m1(const uint8_t* codes, float scale,
+                                               Float (&out)[32 / lanes]) {
+    constexpr float kValues[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0f, -0.5, -1, -1.5, -2, -3, -4, -6};
+    for (int v = 0; v < 32 / lanes; ++v) {
+      for (int i = 0; i < lanes; i += 2) {
+        const uint8_t pair = codes[(v * lanes + i) / 2];
+        out[v][i] = kValues[pair & 15] * scale;
+        out[v][i + 1] = kValues[pair >> 4] * scale;
+      }
+    }
+  }
+
   // b where either is NaN.
   [[gnu::always_inline]] static Float max(Float a, Float b) {
     const Int greater = a > b;

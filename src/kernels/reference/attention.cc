@@ -18,7 +18,7 @@ struct TokenView {
   double latent(size_t key, int64_t r) const { return keys[key * op.cache.width + r]; }
   double rotated(size_t key, int64_t r) const { return latent(key, op.kv_rank() + r); }
   double key_weight(int64_t head, int64_t d, int64_t r) const {
-    return load(op.kv_b.row(head * (op.d_nope + op.d_v) + d), op.kv_b.dtype, r);
+    return op.kv_b(head * (op.d_nope + op.d_v) + d, r);
   }
   double value_weight(int64_t head, int64_t d, int64_t r) const {
     return key_weight(head, op.d_nope + d, r);

@@ -4,9 +4,11 @@
 namespace bascule::reference {
 
 void matmul(const MatMul& op, Stream&) {
-  for (int64_t t = 0; t < op.n_tokens(); ++t) {
-    for (int64_t out = 0; out < op.n_out(); ++out) {
-      const float sum = float(dot(op.x, t, op.weight, out));
+  DecodedRow row(op.n_in());
+  for (int64_t out = 0; out < op.n_out(); ++out) {
+    const std::vector<float>& w = row.of(op.weight, out);
+    for (int64_t t = 0; t < op.n_tokens(); ++t) {
+      const float sum = float(dot(op.x, t, w));
       op.y(t, out) = op.accumulate ? op.y(t, out) + sum : sum;
     }
   }
