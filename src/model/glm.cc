@@ -7,6 +7,7 @@
 
 #include "model/blocks/buffers.h"
 #include "model/blocks/gather.h"
+#include "model/blocks/like_layers.h"
 #include "model/blocks/mla.h"
 #include "model/blocks/moe.h"
 
@@ -54,9 +55,10 @@ class Glm final : public Model, public PlannedModel {
   void* kv_ = nullptr;
   RankComms comms_;
 
-  std::optional<Mla> attention_;
-  DenseMlp dense_;
-  MoE moe_;
+  std::optional<LikeLayers<Mla>> attention_;
+  std::optional<LikeLayers<TopTokens>> top_tokens_;
+  std::optional<LikeLayers<DenseMlp>> dense_;
+  std::optional<LikeLayers<MoE>> moe_;
   struct Sites {
     Site<Embed> embed, last_rows;
     Site<RopeTable> rope_table;
@@ -84,22 +86,30 @@ Glm::Glm(const ModelConfig& config, const ModelWeights& weights, const Placement
   sites_.norm = plan.add<RmsNorm>("layers.norm", 2 * n_layers, [&](int64_t n) {
     return norm(weights.layers[0].input_norm, shapes.h, shapes.x, n);
   });
-  attention_.emplace(config, placement, options, weights.layers[0], weights.layers[0], shapes,
-                     kv_layout_, plan);
-  for (const LayerWeights& layer : weights.layers) {
-    if (!layer.is_sparse) {
-      dense_ = DenseMlp(config, placement, layer, shapes, plan);
-      break;
-    }
-  }
-  for (const LayerWeights& layer : weights.layers) {
-    if (layer.is_sparse) {
-      moe_ = MoE(config, placement, layer, shapes, plan);
-      break;
-    }
-  }
-  for (const LayerWeights& layer : weights.layers)
-    experts_.push_back(layer.is_sparse ? moe_.local_experts(layer) : LocalExperts{});
+  const std::vector<LayerWeights>& layers = weights.layers;
+  attention_.emplace(
+      layers, [](const LayerWeights&) { return true; }, attention_formats,
+      [&](const LayerWeights& layer, double n) {
+        return Mla(config, placement, layer, n, shapes, kv_layout_, plan);
+      });
+  top_tokens_.emplace(
+      layers, [](const LayerWeights& layer) { return layer.owns_indexer; }, indexer_formats,
+      [&](const LayerWeights& layer, double n) {
+        return TopTokens(config, options, layer, n, shapes, kv_layout_, plan);
+      });
+  dense_.emplace(
+      layers, [](const LayerWeights& layer) { return !layer.is_sparse; }, dense_formats,
+      [&](const LayerWeights& layer, double n) {
+        return DenseMlp(config, placement, layer, n, shapes, plan);
+      });
+  moe_.emplace(
+      layers, [](const LayerWeights& layer) { return layer.is_sparse; }, expert_formats,
+      [&](const LayerWeights& layer, double n) {
+        return MoE(config, placement, layer, n, shapes, plan);
+      });
+  for (size_t l = 0; l < layers.size(); ++l)
+    experts_.push_back(layers[l].is_sparse ? moe_->of(int64_t(l))->local_experts(layers[l])
+                                           : LocalExperts{});
 
   const auto n_last = [&](int64_t n) { return std::min(n, options.max_logit_rows); };
   sites_.last_rows = plan.add<Embed>("head.rows", 1,
@@ -141,13 +151,14 @@ void Glm::run_layer(int64_t l, const Batch& batch, Stream& stream) {
   const PagedCache index_keys = w.owns_indexer ? kv_layout_.index_keys(kv_, l) : PagedCache{};
 
   sites_.norm(norm(w.input_norm, b_.h, b_.x, n), stream);
-  attention_->forward(batch, w, b_, kv_layout_.latents(kv_, l), index_keys, comms_.tp, stream);
+  attention_->of(l)->forward(batch, w, top_tokens_->of(l), b_, kv_layout_.latents(kv_, l),
+                             index_keys, comms_.tp, stream);
 
   sites_.norm(norm(w.post_attention_norm, b_.h, b_.x, n), stream);
   if (w.is_sparse) {
-    moe_.forward(batch, w, experts_[l], b_, comms_, stream);
+    moe_->of(l)->forward(batch, w, experts_[l], b_, comms_, stream);
   } else {
-    dense_.forward(batch, w, b_, comms_.tp, stream);
+    dense_->of(l)->forward(batch, w, b_, comms_.tp, stream);
   }
 }
 

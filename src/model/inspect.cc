@@ -22,13 +22,13 @@ constexpr std::array kParts = {"embedding", "attention",      "indexer", "dense"
 
 struct Total {
   int64_t n_tensors = 0, n_parameters = 0, n_bytes = 0;
+  std::map<std::string, int64_t> format_bytes;  // codes and scales of each
 
   void add(const TensorReport& t) {
-    int64_t n = 1;
-    for (const int64_t extent : t.shape) n *= extent;
     ++n_tensors;
-    n_parameters += n;
+    n_parameters += t.n_parameters;
     n_bytes += t.size_bytes;
+    if (!t.format.empty()) format_bytes[t.format] += t.size_bytes;
   }
 };
 
@@ -200,11 +200,15 @@ std::string tensors_text(const std::vector<Group>& groups, bool (*is_wanted)(con
 }
 
 std::string totals_text(const Totals& totals) {
-  std::string text =
-      fmt::format("  {:<16}{:>9}{:>20}{:>22}\n", "part", "tensors", "parameters", "bytes");
+  std::string text = fmt::format("  {:<16}{:>9}{:>20}{:>22}  {}\n", "part", "tensors", "parameters",
+                                 "bytes", "formats");
   const auto line = [&](std::string_view name, const Total& t) {
-    text += fmt::format("  {:<16}{:>9}{:>20}{:>22}\n", name, with_commas(t.n_tensors),
-                        with_commas(t.n_parameters), with_commas(t.n_bytes));
+    std::vector<std::string> formats;
+    for (const auto& [format, bytes] : t.format_bytes)
+      formats.push_back(t.format_bytes.size() == 1 ? format : format + " " + with_commas(bytes));
+    text +=
+        fmt::format("  {:<16}{:>9}{:>20}{:>22}  {}\n", name, with_commas(t.n_tensors),
+                    with_commas(t.n_parameters), with_commas(t.n_bytes), fmt::join(formats, " + "));
   };
   for (const char* part : kParts)
     if (const auto found = totals.parts.find(part); found != totals.parts.end())
@@ -273,7 +277,10 @@ std::string inspection_json(const Inspection& inspection) {
   const WeightsReport& w = inspection.weights;
   const Totals totals(w);
   const auto total_json = [](const Total& t) {
-    return Json{{"tensors", t.n_tensors}, {"parameters", t.n_parameters}, {"bytes", t.n_bytes}};
+    return Json{{"tensors", t.n_tensors},
+                {"parameters", t.n_parameters},
+                {"bytes", t.n_bytes},
+                {"formats", t.format_bytes}};
   };
   Json parts = Json::object();
   for (const char* part : kParts)
@@ -283,6 +290,7 @@ std::string inspection_json(const Inspection& inspection) {
   for (const TensorReport& t : w.tensors)
     tensors.push_back({{"name", t.name},
                        {"dtype", t.dtype.empty() ? Json() : Json(t.dtype)},
+                       {"format", t.format.empty() ? Json() : Json(t.format)},
                        {"shape", t.shape},
                        {"bytes", t.size_bytes},
                        {"file", t.file.empty() ? Json() : Json(t.file)},

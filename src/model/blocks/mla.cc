@@ -4,16 +4,13 @@
 
 namespace bascule {
 
-Mla::Mla(const ModelConfig& config, const Placement& placement, const ModelOptions& options,
-         const LayerWeights& layer, const LayerWeights& indexer_layer, const Buffers& shapes,
-         const KvLayout& kv, Plan& plan)
-    : config_(&config),
-      placement_(placement),
-      top_tokens_(config, options, indexer_layer, shapes, kv, plan) {
+Mla::Mla(const ModelConfig& config, const Placement& placement, const LayerWeights& layer,
+         double n_layers, const Buffers& shapes, const KvLayout& kv, Plan& plan)
+    : config_(&config), placement_(placement) {
   const PagedCache cache = kv.latents(nullptr, 0);
   const auto add = [&](auto& site, const char* name, auto op_at) {
     using Op = decltype(op_at(int64_t{1}));
-    site = plan.add<Op>(std::string("layers.attention.") + name, double(config.n_layers), op_at);
+    site = plan.add<Op>(std::string("layers.attention.") + name, n_layers, op_at);
   };
   add(sites_.q_a, "q_a", [&](int64_t n) { return q_a(layer, shapes, n); });
   add(sites_.q_a_norm, "q_a_norm", [&](int64_t n) { return q_a_norm(layer, shapes, n); });
@@ -28,9 +25,9 @@ Mla::Mla(const ModelConfig& config, const Placement& placement, const ModelOptio
   add(sites_.output, "output", [&](int64_t n) { return output(layer, shapes, n); });
 }
 
-void Mla::forward(const Batch& batch, const LayerWeights& layer, const Buffers& b,
-                  const PagedCache& latents, const PagedCache& index_keys, Comm* tp,
-                  Stream& stream) const {
+void Mla::forward(const Batch& batch, const LayerWeights& layer, const TopTokens* indexer,
+                  const Buffers& b, const PagedCache& latents, const PagedCache& index_keys,
+                  Comm* tp, Stream& stream) const {
   const int64_t n = batch.n_tokens();
   sites_.q_a(q_a(layer, b, n), stream);
   sites_.q_a_norm(q_a_norm(layer, b, n), stream);
@@ -42,7 +39,7 @@ void Mla::forward(const Batch& batch, const LayerWeights& layer, const Buffers& 
   sites_.rotate_k(rotate_k(b, n), stream);
   sites_.write_latents(write_latents(b, latents, batch.places, n), stream);
 
-  if (layer.owns_indexer) top_tokens_.forward(batch, layer, b, index_keys, stream);
+  if (indexer != nullptr) indexer->forward(batch, layer, b, index_keys, stream);
   sites_.attend(attend(layer, b, latents, batch.places, n), stream);
   gather_columns(tp, bytes_of(b.o.slice(0, n)), config_->n_heads);
   sites_.output(output(layer, b, n), stream);

@@ -9,14 +9,14 @@ namespace bascule {
 
 class Mla {
  public:
-  // Plans the ops at the shapes of `layer`; every layer has them.
-  Mla(const ModelConfig& config, const Placement& placement, const ModelOptions& options,
-      const LayerWeights& layer, const LayerWeights& indexer_layer, const Buffers& shapes,
-      const KvLayout& kv, Plan& plan);
+  // Plans the ops at the shapes and formats of `layer`, which `n_layers` have.
+  Mla(const ModelConfig& config, const Placement& placement, const LayerWeights& layer,
+      double n_layers, const Buffers& shapes, const KvLayout& kv, Plan& plan);
 
-  // x is the normed input. Writes this layer's cache rows of the batch's tokens.
-  void forward(const Batch& batch, const LayerWeights& layer, const Buffers& b,
-               const PagedCache& latents, const PagedCache& index_keys, Comm* tp,
+  // x is the normed input. Writes this layer's cache rows of the batch's tokens. Without an indexer
+  // the last owner's choice of keys stands.
+  void forward(const Batch& batch, const LayerWeights& layer, const TopTokens* indexer,
+               const Buffers& b, const PagedCache& latents, const PagedCache& index_keys, Comm* tp,
                Stream& stream) const;
 
  private:
@@ -35,7 +35,6 @@ class Mla {
 
   const ModelConfig* config_;
   Placement placement_;
-  TopTokens top_tokens_;
   struct Sites {
     Site<MatMul> q_a, q_b, kv_a, output;
     Site<RmsNorm> q_a_norm, kv_a_norm;

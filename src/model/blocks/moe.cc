@@ -10,10 +10,6 @@
 namespace bascule {
 namespace {
 
-double n_sparse_layers(const ModelConfig& config) {
-  return double(std::count(config.is_sparse.begin(), config.is_sparse.end(), true));
-}
-
 // Rows `ff` of gate and up, rows `out` of down.
 ExpertWeights rows_of(const MlpWeights& w, Range ff, Range out) {
   return {.gate = w.gate.w.slice(ff.begin, ff.size()),
@@ -32,9 +28,8 @@ MlpWeights shared_expert(const MlpWeights& shared, int64_t i, int64_t d_expert) 
 }  // namespace
 
 DenseMlp::DenseMlp(const ModelConfig& config, const Placement& placement, const LayerWeights& layer,
-                   const Buffers& shapes, Plan& plan)
+                   double n_layers, const Buffers& shapes, Plan& plan)
     : config_(&config), placement_(placement) {
-  const double n_layers = double(config.n_layers) - n_sparse_layers(config);
   const ExpertWeights w = mine(layer);
   sites_.up =
       plan.add<ExpertUp>("layers.dense.up", n_layers, [&](int64_t n) { return up(w, shapes, n); });
@@ -78,12 +73,12 @@ MatMul DenseMlp::down(const LayerWeights& w, const Buffers& b, int64_t n) const 
 }
 
 MoE::MoE(const ModelConfig& config, const Placement& placement, const LayerWeights& layer,
-         const Buffers& shapes, Plan& plan)
+         double n_layers, const Buffers& shapes, Plan& plan)
     : config_(&config), placement_(placement) {
   const LocalExperts local = local_experts(layer);
   const auto add = [&](auto& site, const char* name, auto op_at) {
     using Op = decltype(op_at(int64_t{1}));
-    site = plan.add<Op>(std::string("layers.experts.") + name, n_sparse_layers(config), op_at);
+    site = plan.add<Op>(std::string("layers.experts.") + name, n_layers, op_at);
   };
   add(sites_.router, "router", [&](int64_t n) { return router(layer, shapes, n); });
   add(sites_.route, "route", [&](int64_t n) { return route(layer, shapes, 0, n); });

@@ -10,9 +10,9 @@ namespace bascule {
 
 class DenseMlp {
  public:
-  DenseMlp() = default;
+  // Plans the ops at the shapes and formats of `layer`, which `n_layers` have.
   DenseMlp(const ModelConfig& config, const Placement& placement, const LayerWeights& layer,
-           const Buffers& shapes, Plan& plan);
+           double n_layers, const Buffers& shapes, Plan& plan);
 
   void forward(const Batch& batch, const LayerWeights& layer, const Buffers& b, Comm* tp,
                Stream& stream) const;
@@ -38,9 +38,9 @@ struct LocalExperts {
 
 class MoE {
  public:
-  MoE() = default;
+  // Plans the ops at the shapes and formats of `layer`, which `n_layers` have.
   MoE(const ModelConfig& config, const Placement& placement, const LayerWeights& layer,
-      const Buffers& shapes, Plan& plan);
+      double n_layers, const Buffers& shapes, Plan& plan);
 
   LocalExperts local_experts(const LayerWeights& layer) const;
 

@@ -5,12 +5,11 @@
 namespace bascule {
 
 TopTokens::TopTokens(const ModelConfig& config, const ModelOptions& options,
-                     const LayerWeights& layer, const Buffers& shapes, const KvLayout& kv,
-                     Plan& plan)
+                     const LayerWeights& layer, double n_layers, const Buffers& shapes,
+                     const KvLayout& kv, Plan& plan)
     : config_(&config), max_context_(options.max_context) {
   const IndexerWeights& w = layer.indexer;
   const PagedCache cache = kv.index_keys(nullptr, 0);  // layer 0 always owns one
-  const double n_layers = double(config.n_index_layers());
   const auto add = [&](auto& site, const char* name, auto op_at) {
     using Op = decltype(op_at(int64_t{1}));
     site = plan.add<Op>(std::string("layers.indexer.") + name, n_layers, op_at);

@@ -8,9 +8,9 @@ namespace bascule {
 
 class TopTokens {
  public:
-  // `layer` is one that owns an indexer.
+  // Plans the ops at the shapes and formats of `layer`'s indexer, which `n_layers` have.
   TopTokens(const ModelConfig& config, const ModelOptions& options, const LayerWeights& layer,
-            const Buffers& shapes, const KvLayout& kv, Plan& plan);
+            double n_layers, const Buffers& shapes, const KvLayout& kv, Plan& plan);
 
   // Reads x and the normed q_latent; writes the index keys of the batch's tokens, and b.selected.
   void forward(const Batch& batch, const LayerWeights& layer, const Buffers& b,
