@@ -46,7 +46,7 @@ TEST(Inspect, PutsLikeTensorsOnOneLineAndAddsUp) {
   EXPECT_THAT(text, HasSubstr("rope_interleave = true"));
   EXPECT_THAT(text, AllOf(Not(HasSubstr("Faults")), Not(HasSubstr("Not finite"))));
   // 64 experts of 3 * 64 * 128 parameters.
-  EXPECT_THAT(text, testing::ContainsRegex("experts +192 +1,572,864 +3,145,728\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("experts +192 +1,572,864 +3,145,728  BF16\n"));
 }
 
 TEST(Inspect, HasOneJsonEntryATensor) {
@@ -63,15 +63,18 @@ TEST(Inspect, HasOneJsonEntryATensor) {
   EXPECT_TRUE(json["non_finite"].is_null());
   std::map<std::string, Json> rows;
   for (const Json& t : json["tensors"]) rows[t["name"].get<std::string>()] = t;
-  EXPECT_EQ(rows.at("extra").dump(),
-            R"({"name":"extra","dtype":"I64","shape":[3],"bytes":24,"file":"model.safetensors",)"
-            R"("fate":"unknown","reason":"this model has no tensor of this name","part":null})");
-  EXPECT_EQ(rows.at("model.norm.weight").dump(),
-            R"({"name":"model.norm.weight","dtype":null,"shape":[36],"bytes":0,"file":null,)"
-            R"("fate":"missing","reason":"no file of the checkpoint holds it","part":"norms"})");
-  EXPECT_EQ(rows.at("lm_head.weight").dump(),
-            R"({"name":"lm_head.weight","dtype":"BF16","shape":[50,36],"bytes":3600,)"
-            R"("file":"model.safetensors","fate":"loaded","reason":null,"part":"head"})");
+  EXPECT_EQ(
+      rows.at("extra").dump(),
+      R"({"name":"extra","dtype":"I64","format":null,"shape":[3],"bytes":24,"file":"model.safetensors",)"
+      R"("fate":"unknown","reason":"this model has no tensor of this name","part":null})");
+  EXPECT_EQ(
+      rows.at("model.norm.weight").dump(),
+      R"({"name":"model.norm.weight","dtype":null,"format":null,"shape":[36],"bytes":0,"file":null,)"
+      R"("fate":"missing","reason":"no file of the checkpoint holds it","part":"norms"})");
+  EXPECT_EQ(
+      rows.at("lm_head.weight").dump(),
+      R"({"name":"lm_head.weight","dtype":"BF16","format":"BF16","shape":[50,36],"bytes":3600,)"
+      R"("file":"model.safetensors","fate":"loaded","reason":null,"part":"head"})");
   int64_t bytes = 0;
   for (const auto& [part, total] : json["parts"].items()) bytes += total["bytes"].get<int64_t>();
   EXPECT_EQ(json["total"]["bytes"], bytes);
