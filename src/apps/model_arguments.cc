@@ -20,6 +20,15 @@ std::optional<Dtype> dtype_option(const Options& options, std::string_view name)
   return {};  // auto
 }
 
+std::optional<ActivationScheme> scheme_option(const Options& options) {
+  const std::string text = options.text("activations");
+  if (text == "f32" || text == "bf16") return ActivationScheme::kPlain;
+  for (const ActivationScheme scheme : {ActivationScheme::kInt8, ActivationScheme::kInt8All,
+                                        ActivationScheme::kFp8, ActivationScheme::kDeclared})
+    if (text == name(scheme)) return scheme;
+  return {};  // auto
+}
+
 std::optional<float> number_option(const Options& options, std::string_view name) {
   if (!options.has(name)) return {};
   return float(options.number(name));
@@ -114,6 +123,7 @@ Result<EngineOptions> engine_options(const Options& options, const ModelConfig& 
                                         : KernelMode::kAuto,
       .cpu_target = options.text("cpu-target"),
       .activations = dtype_option(options, "activations"),
+      .scheme = scheme_option(options),
       .kv_dtype = dtype_option(options, "kv-cache-dtype"),
       .max_context = options.has("max-model-len") ? options.integer("max-model-len") : 0,
       .max_batch_tokens = options.integer("max-batch-tokens")};

@@ -115,12 +115,12 @@ std::string head_text(const LoadedModel& model, const EngineSetup& setup, const 
       "machine   {};{}; {} thread(s)\n"
       "peaks     reads {}/s, {}/s of float products and sums, measured here{}\n"
       "layout    tp {}, ep {}, dp {}: {} rank(s)\n"
-      "types     activations {}, cache {}; kernels {}\n",
+      "types     activations {} ({}), cache {}; kernels {}\n",
       model.checkpoint->folder().string(), model.config.model_type, setup.machine.processor, isas,
       o.n_threads, amount(peak.read_bytes_per_second, "B"),
       amount(peak.fma_flops_per_second, "FLOP"),
       peak.disturbed ? " beside other load, so too low" : "", o.layout.tp, o.layout.ep, o.layout.dp,
-      o.layout.world(), name(*o.activations), name(*o.kv_dtype), name(o.kernels));
+      o.layout.world(), name(*o.activations), name(*o.scheme), name(*o.kv_dtype), name(o.kernels));
 }
 
 std::string ops_text(const Plan& plan, const Peaks::Of& peak) {
@@ -194,6 +194,7 @@ std::string plan_json(const LoadedModel& model, const EngineSetup& setup, const 
                  {"disturbed", peak.disturbed}}},
                {"layout", {{"tp", o.layout.tp}, {"ep", o.layout.ep}, {"dp", o.layout.dp}}},
                {"activations", name(*o.activations)},
+               {"activation_scheme", name(*o.scheme)},
                {"kv_cache_dtype", name(*o.kv_dtype)},
                {"kernels", name(o.kernels)},
                {"notices", notices(model, setup)},

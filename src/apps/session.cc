@@ -51,9 +51,11 @@ Status Session::load(const std::string& model) {
     const TraceZone zone(zones::kPlanEngine);
     BASCULE_TRY_ASSIGN(setup_, plan_engine(*model_, engine));
   }
-  log_info("planned {} rank(s) on {} thread(s): activations {}, cache {} for {} tokens, {} bytes",
-           setup_.ranks.size(), setup_.options.n_threads, name(*setup_.options.activations),
-           name(*setup_.options.kv_dtype), setup_.options.kv_tokens, setup_.memory.total_bytes());
+  log_info(
+      "planned {} rank(s) on {} thread(s): activations {} ({}), cache {} for {} tokens, {} bytes",
+      setup_.ranks.size(), setup_.options.n_threads, name(*setup_.options.activations),
+      name(*setup_.options.scheme), name(*setup_.options.kv_dtype), setup_.options.kv_tokens,
+      setup_.memory.total_bytes());
   tell(setup_.memory.notices);
   BASCULE_TRY(read_weights());
   BASCULE_TRY_ASSIGN(engine_, make_engine(*model_, setup_));

@@ -72,8 +72,11 @@ Threads::Threads(Options options) : count_(options.count), state_(std::make_uniq
   state_->spin_us = options.spin_us;
   state_->cpus = std::move(options.cpus);
   const int64_t each = (options.scratch_bytes + 63) / 64 * 64;
-  state_->scratch.reset(static_cast<std::byte*>(std::aligned_alloc(64, size_t(each * count_))));
-  BASCULE_CHECK(state_->scratch || each == 0);
+  const int64_t shared = (options.shared_bytes + 63) / 64 * 64;
+  state_->scratch.reset(
+      static_cast<std::byte*>(std::aligned_alloc(64, size_t(each * count_ + shared))));
+  BASCULE_CHECK(state_->scratch || each * count_ + shared == 0);
+  shared_ = {state_->scratch.get() + each * count_, size_t(shared)};
   for (int i = 0; i < count_; ++i)
     scratch_.emplace_back(state_->scratch.get() + i * each, size_t(each));
   if (!state_->cpus.empty()) pin(state_->cpus[0]);

@@ -20,6 +20,7 @@ class Threads {
   struct Options {
     int count = 1;                    // workers, the caller among them
     int64_t scratch_bytes = 1 << 20;  // of each worker, for kernels; 64-byte aligned
+    int64_t shared_bytes = 0;         // of all workers together; 64-byte aligned
     std::vector<int> cpus;            // pin worker i to cpus[i]; empty: the system places them
     int spin_us = 100;                // how long a waiting worker spins before it sleeps
   };
@@ -30,6 +31,7 @@ class Threads {
 
   int count() const { return count_; }
   std::span<std::byte> scratch(int worker) { return scratch_[worker]; }
+  std::span<std::byte> shared() { return shared_; }
 
   // Calls f(worker) once on every worker and returns when all have. Only one thread may call into a
   // team, and f must not.
@@ -70,6 +72,7 @@ class Threads {
 
   int count_;
   std::vector<std::span<std::byte>> scratch_;
+  std::span<std::byte> shared_;
   std::unique_ptr<State> state_;
 };
 

@@ -32,7 +32,10 @@ struct Runner::Rank {
   Rank(const Placement& p, std::unique_ptr<Model> m, int n_threads, const RunnerOptions& options)
       : placement(p),
         model(std::move(m)),
-        threads({.count = n_threads, .scratch_bytes = options.scratch_bytes, .cpus = {}}) {
+        threads({.count = n_threads,
+                 .scratch_bytes = options.scratch_bytes,
+                 .shared_bytes = options.shared_bytes,
+                 .cpus = {}}) {
     if (placement.speaks_for_group())
       for (int i = 0; i < n_threads; ++i) sampling.emplace_back(options.vocab_size);
     tap = [this](int64_t layer, View<const float, 2> hidden) {

@@ -15,6 +15,7 @@ struct RunnerOptions {
   Layout layout;
   int n_threads = 1;          // of all ranks together; each has at least one
   int64_t scratch_bytes = 0;  // of each worker, for kernels
+  int64_t shared_bytes = 0;   // of each rank's workers together
   int64_t vocab_size = 0;
 };
 

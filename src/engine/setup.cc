@@ -35,6 +35,7 @@ Status check_dtype(const char* option, Dtype dtype) {
 // Every "auto" that needs no model.
 Result<EngineOptions> resolved(EngineOptions o, const Machine& machine) {
   BASCULE_TRY(check_counts(o));
+  o.scheme = resolve_scheme(o);
   o.activations = resolve_activations(o.activations, o.kernels);
   o.kv_dtype = o.kv_dtype.value_or(*o.activations);
   BASCULE_TRY(check_dtype("--activations", *o.activations));
@@ -47,6 +48,7 @@ Result<EngineOptions> resolved(EngineOptions o, const Machine& machine) {
 
 ModelOptions model_options(const EngineOptions& o, int64_t max_context) {
   return {.activations = *o.activations,
+          .scheme = *o.scheme,
           .kv_dtype = *o.kv_dtype,
           .max_batch_tokens = o.max_batch_tokens,
           .max_logit_rows = o.max_logit_rows,
@@ -94,6 +96,12 @@ Dtype resolve_activations(std::optional<Dtype> asked, KernelMode kernels) {
   return kernels == KernelMode::kReference ? Dtype::kF32 : Dtype::kBf16;
 }
 
+ActivationScheme resolve_scheme(const EngineOptions& options) {
+  if (options.scheme) return *options.scheme;
+  return options.activations || options.kernels == KernelMode::kReference ? ActivationScheme::kPlain
+                                                                          : ActivationScheme::kInt8;
+}
+
 Result<EngineSetup> plan_engine(const LoadedModel& model, const EngineOptions& options) {
   BASCULE_TRY_ASSIGN(const Machine machine, Machine::detect().narrowed_to(options.cpu_target));
   BASCULE_TRY_ASSIGN(EngineOptions o, resolved(options, machine));
@@ -105,31 +113,32 @@ Result<EngineSetup> plan_engine(const LoadedModel& model, const EngineOptions& o
   // Parts are cut so that the last rank's are the largest.
   const int world = o.layout.world();
   std::vector<PlannedRank> ranks;
-  int64_t activation_bytes = 0;
+  int64_t activation_bytes = 0, shared_bytes = 0;
   for (int r = 0; r < world; ++r) {
     BASCULE_TRY_ASSIGN(PlannedRank rank, plan_at(r, KvLayout::kPageSize));
     activation_bytes += rank.model->activation_bytes();
+    shared_bytes = std::max(shared_bytes, rank.plan.shared_bytes());
     ranks.push_back(std::move(rank));
   }
   const auto scratch_bytes = [&](int64_t max_context) {
     return plan_at(world - 1, max_context)->plan.scratch_bytes();
   };
-  BASCULE_TRY_ASSIGN(
-      MemoryPlan memory,
-      plan_memory({.available_bytes = HostMemory::detect().available_bytes,
-                   .layout = o.layout,
-                   .weight_bytes = model.weight_bytes,
-                   .kv = &ranks[0].model->kv_layout(),
-                   .kv_formula = kv_token_formula(model.config, *o.kv_dtype),
-                   .activations = ranks[0].model->activations(),
-                   .activation_bytes = activation_bytes,
-                   .n_workers = n_workers(o),
-                   .scratch_bytes = scratch_bytes,
-                   .vocab_size = model.config.vocab_size,
-                   .max_positions = model.config.max_positions,
-                   .max_requests = o.max_requests,
-                   .max_context = o.max_context,
-                   .kv_tokens = o.kv_tokens}));
+  BASCULE_TRY_ASSIGN(MemoryPlan memory,
+                     plan_memory({.available_bytes = HostMemory::detect().available_bytes,
+                                  .layout = o.layout,
+                                  .weight_bytes = model.weight_bytes,
+                                  .kv = &ranks[0].model->kv_layout(),
+                                  .kv_formula = kv_token_formula(model.config, *o.kv_dtype),
+                                  .activations = ranks[0].model->activations(),
+                                  .activation_bytes = activation_bytes,
+                                  .n_workers = n_workers(o),
+                                  .scratch_bytes = scratch_bytes,
+                                  .shared_bytes = shared_bytes * world,
+                                  .vocab_size = model.config.vocab_size,
+                                  .max_positions = model.config.max_positions,
+                                  .max_requests = o.max_requests,
+                                  .max_context = o.max_context,
+                                  .kv_tokens = o.kv_tokens}));
   o.max_context = memory.max_context;
   o.kv_tokens = memory.n_pages * KvLayout::kPageSize;
 
@@ -138,6 +147,7 @@ Result<EngineSetup> plan_engine(const LoadedModel& model, const EngineOptions& o
   for (int r = 0; r < world; ++r) {
     BASCULE_TRY_ASSIGN(PlannedRank rank, plan_at(r, o.max_context));
     setup.scratch_bytes = std::max(setup.scratch_bytes, rank.plan.scratch_bytes());
+    setup.shared_bytes = std::max(setup.shared_bytes, rank.plan.shared_bytes());
     setup.plans.push_back(std::move(rank.plan));
     setup.ranks.push_back(std::move(rank.model));
   }
@@ -157,6 +167,7 @@ Result<std::unique_ptr<Engine>> make_engine(const LoadedModel& model, const Engi
                     .runner = {.layout = o.layout,
                                .n_threads = o.n_threads,
                                .scratch_bytes = setup.scratch_bytes,
+                               .shared_bytes = setup.shared_bytes,
                                .vocab_size = model.config.vocab_size},
                     .rules = {.vocab_size = model.config.vocab_size,
                               .n_valid_tokens = o.n_valid_tokens.value_or(model.config.vocab_size),

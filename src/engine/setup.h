@@ -21,9 +21,10 @@ struct EngineOptions {
   int n_threads = 0;  // of all ranks together; 0: one for each usable processor
   KernelMode kernels = KernelMode::kAuto;
   std::string cpu_target = "auto";
-  std::optional<Dtype> activations;  // F32 or BF16; absent: resolve_activations()
-  std::optional<Dtype> kv_dtype;     // absent: as the activations
-  int64_t max_context = 0;           // tokens of a request; 0: the model's, if they fit
+  std::optional<Dtype> activations;        // F32 or BF16; absent: resolve_activations()
+  std::optional<ActivationScheme> scheme;  // absent: resolve_scheme()
+  std::optional<Dtype> kv_dtype;           // absent: as the activations
+  int64_t max_context = 0;                 // tokens of a request; 0: the model's, if they fit
   int64_t kv_tokens = 0;  // of each group's cache; 0: what the requests can use, if it fits
   int64_t max_batch_tokens = 512;  // of each group in a step
   int64_t max_requests = 64;       // running in each group at one time
@@ -40,12 +41,17 @@ struct EngineOptions {
 // own rounding at most (docs/numerics).
 Dtype resolve_activations(std::optional<Dtype> asked, KernelMode kernels);
 
+// And to what they are rounded: to nothing where a type was asked for or with reference rows; else
+// to int8 with MXFP4 weights, whose error is below that of BF16 (docs/numerics).
+ActivationScheme resolve_scheme(const EngineOptions& options);
+
 struct EngineSetup {
   EngineOptions options;  // with every "auto" resolved
   Machine machine;
   std::vector<Plan> plans;                           // [world]
   std::vector<std::unique_ptr<PlannedModel>> ranks;  // [world]
   int64_t scratch_bytes = 0;                         // of each worker, whatever its rank
+  int64_t shared_bytes = 0;                          // of each rank's workers together
   MemoryPlan memory;
 };
 

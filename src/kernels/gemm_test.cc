@@ -12,6 +12,7 @@ struct Shape {
   WeightFormat format = WeightFormat::kBf16;
   Dtype x_type = Dtype::kBf16;
   bool accumulate = false;
+  Rounding rounding = Rounding::kNone;
 };
 
 std::string text(const Shape& s) {
@@ -28,8 +29,11 @@ struct Case {
                             : Matrix(s.n_tokens, s.n_out)) {}
 
   MatMul op(Matrix& y) {
-    return {
-        .x = x.tensor(), .weight = *weight, .y = y.view<float>(), .accumulate = shape.accumulate};
+    return {.x = x.tensor(),
+            .weight = *weight,
+            .y = y.view<float>(),
+            .accumulate = shape.accumulate,
+            .rounding = shape.rounding};
   }
   Matrix run(const Kernel<MatMul>& row, int n_threads) {
     Matrix y = before;
@@ -94,11 +98,22 @@ TEST(MatMul, EveryRowMatchesTheReferenceOverManyColumns) {
         expect_rows_match({n_tokens, n_in, 21, format});
 }
 
+constexpr Rounding kRoundings[] = {Rounding::kInt8, Rounding::kFp8Groups, Rounding::kFp8Token,
+                                   Rounding::kMxfp4};
+
+TEST(MatMul, EveryRowRoundsItsInputAsTheReferenceDoes) {
+  for (const Rounding rounding : kRoundings)
+    for (const WeightFormat format : kWeightFormats)
+      for (const int64_t n_tokens : {1, 3, 17})
+        expect_rows_match({n_tokens, 150, 37, format, Dtype::kBf16, n_tokens == 3, rounding});
+}
+
 TEST(MatMul, ATokensBitsDependOnNothingBesideIt) {
   for (const WeightFormat w : kWeightFormats) {
     for (const int64_t n_tokens : {2, 3, 4, 5, 8, 97, 103}) {
       for (const int64_t n_in : {61, 1100}) {
-        Case c({n_tokens, n_in, 50, w, Dtype::kBf16, n_tokens % 2 == 0});
+        Case c({n_tokens, n_in, 50, w, Dtype::kBf16, n_tokens % 2 == 0,
+                n_tokens % 3 == 0 ? Rounding::kInt8 : Rounding::kNone});
         Matrix probe = c.before;
         for (const Kernel<MatMul>* row : rows_for(c.op(probe))) {
           const Matrix alone = c.run_alone(*row);

@@ -36,6 +36,7 @@ struct Kernel {
   bool batch_invariant = true;  // a token's result doesn't depend on the others in its batch
   Refusal (*refuses)(const Op&, const Machine&) = nullptr;  // null: runs everything
   int64_t (*scratch_bytes)(const Op&) = nullptr;            // of each worker; null: none
+  int64_t (*shared_bytes)(const Op&) = nullptr;             // of all workers together; null: none
   void (*launch)(const Op&, Stream&) = nullptr;
 };
 

@@ -19,7 +19,8 @@ Threads& team(int n_threads) {
   static std::vector<std::unique_ptr<Threads>> teams(size_t(Machine::detect().n_cpus) + 1);
   std::unique_ptr<Threads>& t = teams[size_t(n_threads)];
   if (!t)
-    t = std::make_unique<Threads>(Threads::Options{.count = n_threads, .scratch_bytes = 64 << 20});
+    t = std::make_unique<Threads>(
+        Threads::Options{.count = n_threads, .scratch_bytes = 64 << 20, .shared_bytes = 64 << 20});
   return *t;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "kernels/kernel.h"
+#include "tensor/quant/rounding.h"
 #include "tensor/weight_matrix.h"
 
 namespace bascule {
@@ -50,7 +51,8 @@ struct ExpertWeights {
   WeightMatrix down;      // [d_model, d_ff]
 };
 
-// act[slot] = silu(Wgate x) ⊙ (Wup x) (Shazeer 2020) for every grouped slot, x of the slot's token.
+// act[slot] = silu(Wgate x) ⊙ (Wup x) (Shazeer 2020) for every grouped slot, x of the slot's token,
+// rounded.
 struct ExpertUp {
   static constexpr std::string_view kName = "expert_up";
   Tensor<2> x;                             // [n_tokens, d_model] F32 or BF16
@@ -58,12 +60,13 @@ struct ExpertUp {
   View<const int32_t, 1> begin, slots;     // of GroupSlots
   int64_t slots_per_token = 1;
   Tensor<2> act;  // [n_tokens * slots_per_token, d_ff] F32 or BF16
+  Rounding rounding = Rounding::kNone;
 
   int64_t n_tokens() const { return x.extent[0]; }
   Cost cost() const;
 };
 
-// y[slot] = Wdown act[slot] for every grouped slot.
+// y[slot] = Wdown act[slot] for every grouped slot, act rounded.
 struct ExpertDown {
   static constexpr std::string_view kName = "expert_down";
   Tensor<2> act;  // [n_tokens * slots_per_token, d_ff] F32 or BF16
@@ -71,6 +74,7 @@ struct ExpertDown {
   View<const int32_t, 1> begin, slots;
   int64_t slots_per_token = 1;
   View<float, 2> y;  // [n_tokens * slots_per_token, d_model]
+  Rounding rounding = Rounding::kNone;
 
   int64_t n_tokens() const { return y.extent[0] / slots_per_token; }
   Cost cost() const;

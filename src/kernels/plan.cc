@@ -5,6 +5,12 @@
 namespace bascule {
 namespace {
 
+// "x [n, 1024] BF16 as int8": what a product reads.
+std::string input_text(const std::string& extents, Dtype dtype, Rounding rounding) {
+  const std::string text = fmt::format("{} {}", extents, name(dtype));
+  return rounding == Rounding::kNone ? text : fmt::format("{} as {}", text, name(rounding));
+}
+
 template <int Rank>
 std::string extents(const std::array<int64_t, Rank>& extent) {
   std::string text = "[";
@@ -56,8 +62,9 @@ std::string shape_text(const Rope& op) {
 }
 template <>
 std::string shape_text(const MatMul& op) {
-  return fmt::format("x {} {} · w [{}, {}] {}", per_token(op.x.extent), name(op.x.dtype),
-                     op.weight.n_out, op.weight.n_in, name(op.weight.format));
+  return fmt::format("x {} · w [{}, {}] {}",
+                     input_text(per_token(op.x.extent), op.x.dtype, op.rounding), op.weight.n_out,
+                     op.weight.n_in, name(op.weight.format));
 }
 template <>
 std::string shape_text(const Route& op) {
@@ -70,14 +77,16 @@ std::string shape_text(const GroupSlots& op) {
 template <>
 std::string shape_text(const ExpertUp& op) {
   if (op.experts.empty()) return "no experts here";
-  return fmt::format("{} x {} · 2 w [{}, {}] {}", op.experts.size(), per_token(op.x.extent),
+  return fmt::format("{} x {} · 2 w [{}, {}] {}", op.experts.size(),
+                     input_text(per_token(op.x.extent), op.x.dtype, op.rounding),
                      op.experts[0].gate.n_out, op.experts[0].gate.n_in,
                      name(op.experts[0].gate.format));
 }
 template <>
 std::string shape_text(const ExpertDown& op) {
   if (op.experts.empty()) return "no experts here";
-  return fmt::format("{} x {} · w [{}, {}] {}", op.experts.size(), per_token(op.act.extent),
+  return fmt::format("{} x {} · w [{}, {}] {}", op.experts.size(),
+                     input_text(per_token(op.act.extent), op.act.dtype, op.rounding),
                      op.experts[0].down.n_out, op.experts[0].down.n_in,
                      name(op.experts[0].down.format));
 }

@@ -79,6 +79,7 @@ class Plan {
   const PlanPolicy& policy() const { return policy_; }
   const std::vector<PlannedRow>& rows() const { return rows_; }
   int64_t scratch_bytes() const { return scratch_bytes_; }  // of each worker: the largest need
+  int64_t shared_bytes() const { return shared_bytes_; }    // of all workers together
   int n_bands() const { return band_of(policy_.max_batch_tokens) + 1; }
 
  private:
@@ -90,7 +91,7 @@ class Plan {
 
   PlanPolicy policy_;
   std::vector<PlannedRow> rows_;
-  int64_t scratch_bytes_ = 0;
+  int64_t scratch_bytes_ = 0, shared_bytes_ = 0;
 };
 
 // "x [n, 1024] · w [2048, 1024] BF16" and the like: the shape of an op for a person.
@@ -129,6 +130,7 @@ Site<Op> Plan::add(const std::string& site, double launches, FunctionRef<Op(int6
     const Op op = op_at(largest_of(band));
     result.kernels_[band] = chosen;
     if (chosen->scratch_bytes) scratch_bytes_ = std::max(scratch_bytes_, chosen->scratch_bytes(op));
+    if (chosen->shared_bytes) shared_bytes_ = std::max(shared_bytes_, chosen->shared_bytes(op));
     rows_.push_back({.site = site,
                      .op = std::string(Op::kName),
                      .shape = shape_text(op),

@@ -219,6 +219,7 @@ template <typename Op>
 void run_row(const Kernel<Op>& row, const Op& op, int n_threads = 2) {
   Threads threads({.count = n_threads,
                    .scratch_bytes = row.scratch_bytes ? row.scratch_bytes(op) : 0,
+                   .shared_bytes = row.shared_bytes ? row.shared_bytes(op) : 0,
                    .spin_us = 1});
   Stream stream{&threads};
   row.launch(op, stream);

@@ -90,7 +90,7 @@ Glm::Glm(const ModelConfig& config, const ModelWeights& weights, const Placement
   attention_.emplace(
       layers, [](const LayerWeights&) { return true; }, attention_formats,
       [&](const LayerWeights& layer, double n) {
-        return Mla(config, placement, layer, n, shapes, kv_layout_, plan);
+        return Mla(config, placement, options, layer, n, shapes, kv_layout_, plan);
       });
   top_tokens_.emplace(
       layers, [](const LayerWeights& layer) { return layer.owns_indexer; }, indexer_formats,
@@ -100,12 +100,12 @@ Glm::Glm(const ModelConfig& config, const ModelWeights& weights, const Placement
   dense_.emplace(
       layers, [](const LayerWeights& layer) { return !layer.is_sparse; }, dense_formats,
       [&](const LayerWeights& layer, double n) {
-        return DenseMlp(config, placement, layer, n, shapes, plan);
+        return DenseMlp(config, placement, options, layer, n, shapes, plan);
       });
   moe_.emplace(
       layers, [](const LayerWeights& layer) { return layer.is_sparse; }, expert_formats,
       [&](const LayerWeights& layer, double n) {
-        return MoE(config, placement, layer, n, shapes, plan);
+        return MoE(config, placement, options, layer, n, shapes, plan);
       });
   for (size_t l = 0; l < layers.size(); ++l)
     experts_.push_back(layers[l].is_sparse ? moe_->of(int64_t(l))->local_experts(layers[l])

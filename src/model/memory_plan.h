@@ -46,6 +46,7 @@ struct MemoryInputs {
   int n_workers = 1;                      // of all ranks
   // Kernels' scratch of one worker, for a context.
   std::function<int64_t(int64_t max_context)> scratch_bytes;
+  int64_t shared_bytes = 0;  // and what workers share, of all ranks
   int64_t vocab_size = 0;
   int64_t max_positions = 0;  // the model's
   int64_t max_requests = 1;   // running at one time, in each group

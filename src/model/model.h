@@ -11,6 +11,7 @@
 #include "device/stream.h"
 #include "kernels/pages.h"
 #include "kernels/plan.h"
+#include "model/activations.h"
 #include "model/config.h"
 #include "model/kv_layout.h"
 #include "model/placement.h"
@@ -45,11 +46,12 @@ class Model {
 
 // What the caller chooses.
 struct ModelOptions {
-  Dtype activations = Dtype::kF32;  // what products read: F32 or BF16
-  Dtype kv_dtype = Dtype::kF32;     // F32 or BF16
-  int64_t max_batch_tokens = 512;   // of one data-parallel group in one step
-  int64_t max_logit_rows = 64;      // of one step
-  int64_t max_context = 4096;       // positions stay below it
+  Dtype activations = Dtype::kF32;                     // what products read: F32 or BF16
+  ActivationScheme scheme = ActivationScheme::kPlain;  // and to what they round it
+  Dtype kv_dtype = Dtype::kF32;                        // F32 or BF16
+  int64_t max_batch_tokens = 512;                      // of one data-parallel group in one step
+  int64_t max_logit_rows = 64;                         // of one step
+  int64_t max_context = 4096;                          // positions stay below it
 };
 
 // One rank's connections; null where the group is this rank alone.

@@ -57,8 +57,8 @@ class Sequence {
   };
 
   Sequence(const GoldenModel& model, KernelMode mode, Dtype activations, Layout layout = {},
-           int threads = 1)
-      : model_(model), layout_(layout) {
+           int threads = 1, ActivationScheme scheme = ActivationScheme::kPlain)
+      : model_(model), layout_(layout), scheme_(scheme) {
     const int world = layout.world();
     world_comms_ = make_local_comms(world);
     for (int group = 0; group < world / layout.tp; ++group)
@@ -96,13 +96,17 @@ class Sequence {
     const Placement placement(layout_, r);
     rank->planned = plan_model(model_.config, model_.weights, placement,
                                {.activations = activations,
+                                .scheme = scheme_,
                                 .kv_dtype = activations,
                                 .max_batch_tokens = 512,
                                 .max_logit_rows = 512},
                                rank->plan)
                         .value();
-    rank->threads = std::make_unique<Threads>(Threads::Options{
-        .count = n_threads, .scratch_bytes = rank->plan.scratch_bytes(), .spin_us = 0});
+    rank->threads =
+        std::make_unique<Threads>(Threads::Options{.count = n_threads,
+                                                   .scratch_bytes = rank->plan.scratch_bytes(),
+                                                   .shared_bytes = rank->plan.shared_bytes(),
+                                                   .spin_us = 0});
     rank->activations.assign(rank->planned->activation_bytes() + 64, std::byte{0xff});
     rank->kv.assign(64 * rank->planned->kv_layout().page_bytes() + 64, std::byte{0xff});
     rank->model = rank->planned->bind(
@@ -144,6 +148,7 @@ class Sequence {
 
   const GoldenModel& model_;
   Layout layout_;
+  ActivationScheme scheme_;
   std::vector<std::unique_ptr<Comm>> world_comms_;
   std::vector<std::vector<std::unique_ptr<Comm>>> tp_comms_;
   std::vector<std::unique_ptr<Rank>> ranks_;

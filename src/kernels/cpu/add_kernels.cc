@@ -14,7 +14,8 @@ Op op_of(void (*run)(const Op&, Stream&, const Loops&));  // its type alone
 
 // Adds the row of one op with the loops of one instruction set. `why_not` looks at shapes and
 // types.
-template <const Loops& loops, Isa isa, auto run, auto why_not, auto scratch_bytes = nullptr>
+template <const Loops& loops, Isa isa, auto run, auto why_not, auto scratch_bytes = nullptr,
+          auto shared_bytes = nullptr>
 void add(Registry& r) {
   using Op = decltype(op_of(run));
   r.rows<Op>().push_back({
@@ -25,6 +26,7 @@ void add(Registry& r) {
         return why_not(op);
       },
       .scratch_bytes = scratch_bytes,
+      .shared_bytes = shared_bytes,
       .launch = [](const Op& op, Stream& stream) { run(op, stream, loops); },
   });
 }
@@ -35,9 +37,10 @@ void add_isa(Registry& r) {
   add<loops, isa, rms_norm, refuses_rms_norm>(r);
   add<loops, isa, layer_norm, refuses_layer_norm>(r);
   add<loops, isa, cache_write, refuses_cache_write>(r);
-  add<loops, isa, matmul, refuses_matmul>(r);
-  add<loops, isa, expert_up, refuses_expert_up, expert_up_scratch_bytes>(r);
-  add<loops, isa, expert_down, refuses_expert_down, expert_down_scratch_bytes>(r);
+  add<loops, isa, matmul, refuses_matmul, nullptr, matmul_shared_bytes>(r);
+  add<loops, isa, expert_up, refuses_expert_up, expert_up_scratch_bytes, expert_up_shared_bytes>(r);
+  add<loops, isa, expert_down, refuses_expert_down, expert_down_scratch_bytes,
+      expert_down_shared_bytes>(r);
   add<loops, isa, combine_slots, refuses_combine_slots>(r);
   add<loops, isa, sparse_mla, refuses_sparse_mla, sparse_mla_scratch_bytes>(r);
   add<loops, isa, select_keys, refuses_select_keys, select_keys_scratch_bytes>(r);

@@ -1,5 +1,6 @@
 // Products of activations with one weight matrix.
 #include "kernels/cpu/products.h"
+#include "kernels/cpu/rounded.h"
 #include "kernels/cpu/rows.h"
 
 namespace bascule::cpu {
@@ -39,7 +40,15 @@ Refusal refuses_matmul(const MatMul& op) {
   return {};
 }
 
-void matmul(const MatMul& op, Stream& stream, const Loops& loops) {
+int64_t matmul_shared_bytes(const MatMul& op) {
+  return rounded_bytes(op.rounding, op.n_tokens(), op.n_in());
+}
+
+void matmul(const MatMul& asked, Stream& stream, const Loops& loops) {
+  MatMul op = asked;
+  if (op.rounding != Rounding::kNone)
+    op.x = rounded_rows(
+        asked.x, op.rounding, op.n_tokens(), [](int64_t t) { return t; }, *stream.threads, loops);
   const int64_t block = std::min(kMaxTokens, op.n_tokens());
   const int64_t n_blocks = (op.n_tokens() + kMaxTokens - 1) / kMaxTokens;
   const int64_t row_cycles = cycles_of_row(block, op.n_in(), op.weight.format);

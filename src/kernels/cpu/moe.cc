@@ -4,6 +4,7 @@
 #include <span>
 
 #include "kernels/cpu/products.h"
+#include "kernels/cpu/rounded.h"
 #include "kernels/cpu/rows.h"
 
 namespace bascule::cpu {
@@ -147,8 +148,19 @@ int64_t expert_down_scratch_bytes(const ExpertDown& op) {
   return TaskList::scratch_bytes(int64_t(op.experts.size()));
 }
 
-void expert_up(const ExpertUp& op, Stream& stream, const Loops& loops) {
-  if (op.experts.empty()) return;
+int64_t expert_up_shared_bytes(const ExpertUp& op) {
+  return rounded_bytes(op.rounding, op.x.extent[0], op.x.extent[1]);
+}
+int64_t expert_down_shared_bytes(const ExpertDown& op) {
+  return rounded_bytes(op.rounding, op.act.extent[0], op.act.extent[1]);
+}
+
+void expert_up(const ExpertUp& asked, Stream& stream, const Loops& loops) {
+  if (asked.experts.empty()) return;
+  ExpertUp op = asked;
+  if (op.rounding != Rounding::kNone)
+    op.x = rounded_rows(
+        asked.x, op.rounding, op.x.extent[0], [](int64_t t) { return t; }, *stream.threads, loops);
   // Gate and up are read together: a row of the list stands for one of each.
   const TaskList list(int64_t(op.experts.size()), op.begin, op.act.extent[1], 2 * op.x.extent[1],
                       op.experts[0].gate.format, *stream.threads);
@@ -156,8 +168,13 @@ void expert_up(const ExpertUp& op, Stream& stream, const Loops& loops) {
                         [&](int64_t task, int) { multiply_up(op, list[task], loops); });
 }
 
-void expert_down(const ExpertDown& op, Stream& stream, const Loops& loops) {
-  if (op.experts.empty()) return;
+void expert_down(const ExpertDown& asked, Stream& stream, const Loops& loops) {
+  if (asked.experts.empty()) return;
+  ExpertDown op = asked;
+  if (op.rounding != Rounding::kNone)
+    op.act = rounded_rows(
+        asked.act, op.rounding, op.act.extent[0], [](int64_t slot) { return slot; },
+        *stream.threads, loops);
   const TaskList list(int64_t(op.experts.size()), op.begin, op.y.extent[1], op.act.extent[1],
                       op.experts[0].down.format, *stream.threads);
   stream.threads->tasks(list.n_tasks(),

@@ -36,6 +36,9 @@ Refusal refuses_sparse_mla(const SparseMla& op);
 Refusal refuses_select_keys(const SelectKeys& op);
 Refusal refuses_rope(const Rope& op);
 
+int64_t matmul_shared_bytes(const MatMul& op);
+int64_t expert_up_shared_bytes(const ExpertUp& op);
+int64_t expert_down_shared_bytes(const ExpertDown& op);
 int64_t expert_up_scratch_bytes(const ExpertUp& op);
 int64_t expert_down_scratch_bytes(const ExpertDown& op);
 int64_t sparse_mla_scratch_bytes(const SparseMla& op);

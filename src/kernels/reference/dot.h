@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "tensor/quant/rounding.h"
 #include "tensor/weight_matrix.h"
 
 namespace bascule::reference {
@@ -21,33 +22,32 @@ class DecodedRow {
   std::vector<float> values_;
 };
 
-// Calls f with `data` as a pointer to its true element type.
-template <typename F>
-auto with_type(const void* data, Dtype dtype, F f) {
-  switch (dtype) {
-    case Dtype::kF32:
-      return f(static_cast<const float*>(data));
-    case Dtype::kBf16:
-      return f(static_cast<const bf16*>(data));
-    case Dtype::kF16:
-      return f(static_cast<const f16*>(data));
-    default:
-      check_failed(__FILE__, __LINE__, "a plain float type", std::string(name(dtype)));
+// Every row of x as it enters the products: widened, and rounded as the op asks.
+class RoundedRows {
+ public:
+  RoundedRows(const Tensor<2>& x, Rounding rounding) {
+    for (int64_t i = 0; i < x.extent[0]; ++i) {
+      std::vector<float>& row = rows_.emplace_back(size_t(x.extent[1]));
+      for (int64_t k = 0; k < x.extent[1]; ++k) row[size_t(k)] = load(x.row(i), x.dtype, k);
+      round_row(rounding, row.data(), x.extent[1], row.data());
+    }
   }
-}
+  const std::vector<float>& operator[](int64_t i) const { return rows_[size_t(i)]; }
 
-// Row i of x · w. Four partial sums, since one would wait for each addition in turn and whole
-// models run on these rows.
-inline double dot(const Tensor<2>& x, int64_t i, const std::vector<float>& w) {
-  return with_type(x.row(i), x.dtype, [&](const auto* values) {
-    double sums[4] = {};
-    const size_t n = w.size();
-    size_t k = 0;
-    for (; k + 4 <= n; k += 4)
-      for (size_t j = 0; j < 4; ++j) sums[j] += double(to_float(values[k + j])) * w[k + j];
-    for (; k < n; ++k) sums[0] += double(to_float(values[k])) * w[k];
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  });
+ private:
+  std::vector<std::vector<float>> rows_;
+};
+
+// Four partial sums, since one would wait for each addition in turn and whole models run on these
+// rows.
+inline double dot(const std::vector<float>& x, const std::vector<float>& w) {
+  double sums[4] = {};
+  const size_t n = w.size();
+  size_t k = 0;
+  for (; k + 4 <= n; k += 4)
+    for (size_t j = 0; j < 4; ++j) sums[j] += double(x[k + j]) * w[k + j];
+  for (; k < n; ++k) sums[0] += double(x[k]) * w[k];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 }  // namespace bascule::reference

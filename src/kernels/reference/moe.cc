@@ -90,6 +90,7 @@ void group_slots(const GroupSlots& op, Stream&) {
 }
 
 void expert_up(const ExpertUp& op, Stream&) {
+  const RoundedRows x(op.x, op.rounding);
   DecodedRow gate_row(op.x.extent[1]), up_row(op.x.extent[1]);
   for (size_t e = 0; e < op.experts.size(); ++e) {
     if (op.begin(e) == op.begin(e + 1)) continue;
@@ -98,7 +99,7 @@ void expert_up(const ExpertUp& op, Stream&) {
       const std::vector<float>& w_up = up_row.of(op.experts[e].up, c);
       for (int32_t i = op.begin(e); i < op.begin(e + 1); ++i) {
         const int64_t slot = op.slots(i), token = slot / op.slots_per_token;
-        const double gate = dot(op.x, token, w_gate), up = dot(op.x, token, w_up);
+        const double gate = dot(x[token], w_gate), up = dot(x[token], w_up);
         store(op.act.row(slot), op.act.dtype, c, float(gate / (1 + std::exp(-gate)) * up));
       }
     }
@@ -106,13 +107,14 @@ void expert_up(const ExpertUp& op, Stream&) {
 }
 
 void expert_down(const ExpertDown& op, Stream&) {
+  const RoundedRows act(op.act, op.rounding);
   DecodedRow row(op.act.extent[1]);
   for (size_t e = 0; e < op.experts.size(); ++e) {
     if (op.begin(e) == op.begin(e + 1)) continue;
     for (int64_t c = 0; c < op.y.extent[1]; ++c) {
       const std::vector<float>& w = row.of(op.experts[e].down, c);
       for (int32_t i = op.begin(e); i < op.begin(e + 1); ++i)
-        op.y(op.slots(i), c) = float(dot(op.act, op.slots(i), w));
+        op.y(op.slots(i), c) = float(dot(act[op.slots(i)], w));
     }
   }
 }

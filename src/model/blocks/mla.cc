@@ -4,9 +4,10 @@
 
 namespace bascule {
 
-Mla::Mla(const ModelConfig& config, const Placement& placement, const LayerWeights& layer,
-         double n_layers, const Buffers& shapes, const KvLayout& kv, Plan& plan)
-    : config_(&config), placement_(placement) {
+Mla::Mla(const ModelConfig& config, const Placement& placement, const ModelOptions& options,
+         const LayerWeights& layer, double n_layers, const Buffers& shapes, const KvLayout& kv,
+         Plan& plan)
+    : config_(&config), placement_(placement), scheme_(options.scheme) {
   const PagedCache cache = kv.latents(nullptr, 0);
   const auto add = [&](auto& site, const char* name, auto op_at) {
     using Op = decltype(op_at(int64_t{1}));
@@ -47,7 +48,10 @@ void Mla::forward(const Batch& batch, const LayerWeights& layer, const TopTokens
 }
 
 MatMul Mla::q_a(const LayerWeights& w, const Buffers& b, int64_t n) const {
-  return {.x = b.x.slice(0, n), .weight = w.attention.q_a.w, .y = b.q_latent_raw.slice(0, n)};
+  return {.x = b.x.slice(0, n),
+          .weight = w.attention.q_a.w,
+          .y = b.q_latent_raw.slice(0, n),
+          .rounding = rounding_of(scheme_, w.attention.q_a.w.format)};
 }
 
 RmsNorm Mla::q_a_norm(const LayerWeights& w, const Buffers& b, int64_t n) const {
@@ -62,11 +66,15 @@ MatMul Mla::q_b(const LayerWeights& w, const Buffers& b, int64_t n) const {
   const int64_t d_qk = config_->d_qk();
   return {.x = b.q_latent.slice(0, n),
           .weight = w.attention.q_b.w.slice(heads.begin * d_qk, heads.size() * d_qk),
-          .y = b.q.slice(0, n)};
+          .y = b.q.slice(0, n),
+          .rounding = rounding_of(scheme_, w.attention.q_b.w.format)};
 }
 
 MatMul Mla::kv_a(const LayerWeights& w, const Buffers& b, int64_t n) const {
-  return {.x = b.x.slice(0, n), .weight = w.attention.kv_a.w, .y = b.kv.slice(0, n)};
+  return {.x = b.x.slice(0, n),
+          .weight = w.attention.kv_a.w,
+          .y = b.kv.slice(0, n),
+          .rounding = rounding_of(scheme_, w.attention.kv_a.w.format)};
 }
 
 RmsNorm Mla::kv_a_norm(const LayerWeights& w, const Buffers& b, int64_t n) const {
@@ -122,7 +130,8 @@ MatMul Mla::output(const LayerWeights& w, const Buffers& b, int64_t n) const {
   return {.x = b.o.slice(0, n),
           .weight = w.attention.o.w.slice(mine.begin, mine.size()),
           .y = b.h.slice(0, n).columns(mine.begin, mine.size()),
-          .accumulate = true};
+          .accumulate = true,
+          .rounding = rounding_of(scheme_, w.attention.o.w.format)};
 }
 
 }  // namespace bascule

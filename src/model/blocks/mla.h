@@ -10,8 +10,9 @@ namespace bascule {
 class Mla {
  public:
   // Plans the ops at the shapes and formats of `layer`, which `n_layers` have.
-  Mla(const ModelConfig& config, const Placement& placement, const LayerWeights& layer,
-      double n_layers, const Buffers& shapes, const KvLayout& kv, Plan& plan);
+  Mla(const ModelConfig& config, const Placement& placement, const ModelOptions& options,
+      const LayerWeights& layer, double n_layers, const Buffers& shapes, const KvLayout& kv,
+      Plan& plan);
 
   // x is the normed input. Writes this layer's cache rows of the batch's tokens. Without an indexer
   // the last owner's choice of keys stands.
@@ -35,6 +36,7 @@ class Mla {
 
   const ModelConfig* config_;
   Placement placement_;
+  ActivationScheme scheme_;
   struct Sites {
     Site<MatMul> q_a, q_b, kv_a, output;
     Site<RmsNorm> q_a_norm, kv_a_norm;

@@ -25,11 +25,20 @@ MlpWeights shared_expert(const MlpWeights& shared, int64_t i, int64_t d_expert) 
           .down = {shared.down.w.columns(i * d_expert, d_expert)}};
 }
 
+// Whether an expert's formats are those of every other.
+bool alike(const ExpertWeights& expert, const std::vector<ExpertWeights>& others) {
+  return std::ranges::all_of(others, [&](const ExpertWeights& other) {
+    return other.gate.format == expert.gate.format && other.up.format == expert.up.format &&
+           other.down.format == expert.down.format;
+  });
+}
+
 }  // namespace
 
-DenseMlp::DenseMlp(const ModelConfig& config, const Placement& placement, const LayerWeights& layer,
-                   double n_layers, const Buffers& shapes, Plan& plan)
-    : config_(&config), placement_(placement) {
+DenseMlp::DenseMlp(const ModelConfig& config, const Placement& placement,
+                   const ModelOptions& options, const LayerWeights& layer, double n_layers,
+                   const Buffers& shapes, Plan& plan)
+    : config_(&config), placement_(placement), scheme_(options.scheme) {
   const ExpertWeights w = mine(layer);
   sites_.up =
       plan.add<ExpertUp>("layers.dense.up", n_layers, [&](int64_t n) { return up(w, shapes, n); });
@@ -61,7 +70,8 @@ ExpertUp DenseMlp::up(const ExpertWeights& w, const Buffers& b, int64_t n) const
           .experts = {&w, 1},
           .begin = b.one_group,
           .slots = b.every_token,
-          .act = b.dense_act.slice(0, n).columns(ff.begin, ff.size())};
+          .act = b.dense_act.slice(0, n).columns(ff.begin, ff.size()),
+          .rounding = rounding_of(scheme_, w.gate.format)};
 }
 
 MatMul DenseMlp::down(const LayerWeights& w, const Buffers& b, int64_t n) const {
@@ -69,12 +79,13 @@ MatMul DenseMlp::down(const LayerWeights& w, const Buffers& b, int64_t n) const 
   return {.x = b.dense_act.slice(0, n),
           .weight = w.dense.down.w.slice(out.begin, out.size()),
           .y = b.h.slice(0, n).columns(out.begin, out.size()),
-          .accumulate = true};
+          .accumulate = true,
+          .rounding = rounding_of(scheme_, w.dense.down.w.format)};
 }
 
-MoE::MoE(const ModelConfig& config, const Placement& placement, const LayerWeights& layer,
-         double n_layers, const Buffers& shapes, Plan& plan)
-    : config_(&config), placement_(placement) {
+MoE::MoE(const ModelConfig& config, const Placement& placement, const ModelOptions& options,
+         const LayerWeights& layer, double n_layers, const Buffers& shapes, Plan& plan)
+    : config_(&config), placement_(placement), scheme_(options.scheme) {
   const LocalExperts local = local_experts(layer);
   const auto add = [&](auto& site, const char* name, auto op_at) {
     using Op = decltype(op_at(int64_t{1}));
@@ -86,6 +97,12 @@ MoE::MoE(const ModelConfig& config, const Placement& placement, const LayerWeigh
       [&](int64_t n) { return group(shapes, 0, n, 0, int64_t(local.routed.size())); });
   add(sites_.up, "up", [&](int64_t n) { return up(local.routed, shapes.x_all, shapes, 0, n); });
   add(sites_.down, "down", [&](int64_t n) { return down(local.routed, shapes, 0, n); });
+  if (!local.shared.empty()) {
+    add(sites_.shared_up, "shared_up",
+        [&](int64_t n) { return up(local.shared, shapes.x, shapes, 0, n); });
+    add(sites_.shared_down, "shared_down",
+        [&](int64_t n) { return down(local.shared, shapes, 0, n); });
+  }
   add(sites_.combine, "combine", [&](int64_t n) { return combine(shapes, 0, n); });
 }
 
@@ -99,7 +116,9 @@ LocalExperts MoE::local_experts(const LayerWeights& layer) const {
     local.routed.push_back(rows_of(layer.experts[e], ff, out));
   for (int64_t i = 0; i < config_->n_shared_experts; ++i) {
     const MlpWeights expert = shared_expert(layer.shared, i, config_->d_expert);
-    (spread ? local.shared : local.routed).push_back(rows_of(expert, ff, out));
+    const ExpertWeights rows = rows_of(expert, ff, out);
+    const bool apart = spread || !alike(rows, local.routed);
+    (apart ? local.shared : local.routed).push_back(rows);
   }
   return local;
 }
@@ -125,21 +144,23 @@ void MoE::forward(const Batch& batch, const LayerWeights& layer, const LocalExpe
     sites_.combine(combine(b, first, n), stream);
     return;
   }
-  sites_.group(group(b, 0, n, 0, int64_t(experts.routed.size())), stream);
-  sites_.up(up(experts.routed, b.x, b, 0, n), stream);
-  const int64_t n_slots = n * slots_per_token(*config_);
-  gather_columns(comms.tp, bytes_of(b.act.slice(0, n_slots)), config_->d_expert);
-  sites_.down(down(experts.routed, b, 0, n), stream);
+  run(experts.routed, sites_.up, sites_.down, 0, b.x, b, 0, n, comms.tp, stream);
+  run(experts.shared, sites_.shared_up, sites_.shared_down, config_->n_experts, b.x, b, 0, n,
+      comms.tp, stream);
   sites_.combine(combine(b, 0, n), stream);
   gather_columns(comms.tp, bytes_of(b.h.slice(0, n)), config_->d_model);
 }
 
-void MoE::run(std::span<const ExpertWeights> experts, int64_t first_expert, const Tensor<2>& x,
-              const Buffers& b, int64_t first_token, int64_t n, Stream& stream) const {
+void MoE::run(std::span<const ExpertWeights> experts, const Site<ExpertUp>& up_site,
+              const Site<ExpertDown>& down_site, int64_t first_expert, const Tensor<2>& x,
+              const Buffers& b, int64_t first_token, int64_t n, Comm* tp, Stream& stream) const {
   if (experts.empty()) return;
   sites_.group(group(b, first_token, n, first_expert, int64_t(experts.size())), stream);
-  sites_.up(up(experts, x, b, first_token, n), stream);
-  sites_.down(down(experts, b, first_token, n), stream);
+  up_site(up(experts, x, b, first_token, n), stream);
+  const int64_t per_token = slots_per_token(*config_);
+  gather_columns(tp, bytes_of(b.act.slice(first_token * per_token, n * per_token)),
+                 config_->d_expert);
+  down_site(down(experts, b, first_token, n), stream);
 }
 
 void MoE::run_spread(const Batch& batch, const LocalExperts& experts, const Buffers& b,
@@ -164,8 +185,10 @@ void MoE::run_spread(const Batch& batch, const LocalExperts& experts, const Buff
     world.gather_rows(bytes_of(b.x_all.slice(0, n_all)), rows);
     world.gather_rows(bytes_of(b.experts.slice(0, n_all)), rows);
   }
-  run(experts.routed, placement_.experts(config_->n_experts).begin, b.x_all, b, 0, n_all, stream);
-  run(experts.shared, config_->n_experts, b.x, b, first_token, n, stream);
+  run(experts.routed, sites_.up, sites_.down, placement_.experts(config_->n_experts).begin, b.x_all,
+      b, 0, n_all, nullptr, stream);
+  run(experts.shared, sites_.shared_up, sites_.shared_down, config_->n_experts, b.x, b, first_token,
+      n, nullptr, stream);
   for (int64_t slot = first_token * per_token; slot < (first_token + n) * per_token; ++slot) {
     const int32_t expert = b.experts(slot / per_token, slot % per_token);
     b.slot_owner(slot) =
@@ -208,12 +231,14 @@ ExpertUp MoE::up(std::span<const ExpertWeights> experts, const Tensor<2>& x, con
   const int64_t per_token = slots_per_token(*config_);
   const Range ff = placement_.spreads_experts() ? Range{0, config_->d_expert}
                                                 : placement_.tp_part(config_->d_expert);
-  return {.x = x.slice(0, n),
-          .experts = experts,
-          .begin = b.group_begin,
-          .slots = b.slots,
-          .slots_per_token = per_token,
-          .act = b.act.slice(first_token * per_token, n * per_token).columns(ff.begin, ff.size())};
+  return {
+      .x = x.slice(0, n),
+      .experts = experts,
+      .begin = b.group_begin,
+      .slots = b.slots,
+      .slots_per_token = per_token,
+      .act = b.act.slice(first_token * per_token, n * per_token).columns(ff.begin, ff.size()),
+      .rounding = experts.empty() ? Rounding::kNone : rounding_of(scheme_, experts[0].gate.format)};
 }
 
 ExpertDown MoE::down(std::span<const ExpertWeights> experts, const Buffers& b, int64_t first_token,
@@ -226,7 +251,8 @@ ExpertDown MoE::down(std::span<const ExpertWeights> experts, const Buffers& b, i
       .begin = b.group_begin,
       .slots = b.slots,
       .slots_per_token = per_token,
-      .y = b.slot_y.slice(first_token * per_token, n * per_token).columns(out.begin, out.size())};
+      .y = b.slot_y.slice(first_token * per_token, n * per_token).columns(out.begin, out.size()),
+      .rounding = experts.empty() ? Rounding::kNone : rounding_of(scheme_, experts[0].down.format)};
 }
 
 CombineSlots MoE::combine(const Buffers& b, int64_t first_token, int64_t n) const {

@@ -7,7 +7,7 @@ namespace bascule {
 TopTokens::TopTokens(const ModelConfig& config, const ModelOptions& options,
                      const LayerWeights& layer, double n_layers, const Buffers& shapes,
                      const KvLayout& kv, Plan& plan)
-    : config_(&config), max_context_(options.max_context) {
+    : config_(&config), max_context_(options.max_context), scheme_(options.scheme) {
   const IndexerWeights& w = layer.indexer;
   const PagedCache cache = kv.index_keys(nullptr, 0);  // layer 0 always owns one
   const auto add = [&](auto& site, const char* name, auto op_at) {
@@ -42,11 +42,17 @@ void TopTokens::forward(const Batch& batch, const LayerWeights& layer, const Buf
 }
 
 MatMul TopTokens::query(const IndexerWeights& w, const Buffers& b, int64_t n) const {
-  return {.x = b.q_latent.slice(0, n), .weight = w.wq_b.w, .y = b.index_q.slice(0, n)};
+  return {.x = b.q_latent.slice(0, n),
+          .weight = w.wq_b.w,
+          .y = b.index_q.slice(0, n),
+          .rounding = rounding_of(scheme_, w.wq_b.w.format)};
 }
 
 MatMul TopTokens::key(const IndexerWeights& w, const Buffers& b, int64_t n) const {
-  return {.x = b.x.slice(0, n), .weight = w.wk.w, .y = b.index_k.slice(0, n)};
+  return {.x = b.x.slice(0, n),
+          .weight = w.wk.w,
+          .y = b.index_k.slice(0, n),
+          .rounding = rounding_of(scheme_, w.wk.w.format)};
 }
 
 LayerNorm TopTokens::key_norm(const IndexerWeights& w, const Buffers& b, int64_t n) const {

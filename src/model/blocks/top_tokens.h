@@ -29,6 +29,7 @@ class TopTokens {
 
   const ModelConfig* config_;
   int64_t max_context_;
+  ActivationScheme scheme_;
   struct Sites {
     Site<MatMul> query, key, head_weights;
     Site<LayerNorm> key_norm;
