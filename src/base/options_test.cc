@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include "support/temp_folder.h"
 
 namespace bascule {
 namespace {
@@ -23,10 +23,10 @@ std::string refusal(std::vector<std::string> arguments,
   return result.ok() ? "accepted" : result.status().message();
 }
 
+// A file of options; tests that run beside this one have files of their own.
 std::string write_file(const std::string& text) {
-  const std::string path = testing::TempDir() + "/options.toml";
-  std::ofstream(path) << text;
-  return path;
+  static const TempFolder folder;
+  return folder.write("options.toml", text).string();
 }
 
 TEST(Options, FlagWinsOverEnvironmentOverFileOverModelOverBuiltIn) {

@@ -14,11 +14,12 @@ from pathlib import Path
 
 PROGRAM = ""
 GOLDEN = Path()
+HOME = tempfile.TemporaryDirectory()  # of a user who has no files yet; the program keeps its caches there
 APPLES = "Tom has 3 apples and buys 4 more. How many has he?"
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **more}
+    return {"PATH": os.environ["PATH"], "HOME": HOME.name, **more}
 
 
 def bascule(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess:
