@@ -108,12 +108,28 @@ TEST(MatMul, EveryRowRoundsItsInputAsTheReferenceDoes) {
         expect_rows_match({n_tokens, 150, 37, format, Dtype::kBf16, n_tokens == 3, rounding});
 }
 
+// Weights in tiles are read with int8 inputs alone.
+TEST(MatMul, EveryRowMatchesTheReferenceWithTiles) {
+  for (const int64_t n_tokens : kTokensOfEveryBand)
+    expect_rows_match({n_tokens, 70, 37, WeightFormat::kMxfp4Tiles, Dtype::kBf16, n_tokens % 2 == 0,
+                       Rounding::kInt8});
+  for (const int64_t n_in : kOddSizes)
+    for (const int64_t n_out : {1, 7, 8, 9, 64, 65})
+      expect_rows_match(
+          {3, n_in, n_out, WeightFormat::kMxfp4Tiles, Dtype::kF32, false, Rounding::kInt8});
+  Case c({1, 64, 8, WeightFormat::kMxfp4Tiles, Dtype::kBf16, false, Rounding::kInt8});
+  EXPECT_GE(rows_for(c.op(c.before)).size(), 2u);
+}
+
 TEST(MatMul, ATokensBitsDependOnNothingBesideIt) {
-  for (const WeightFormat w : kWeightFormats) {
+  std::vector<WeightFormat> formats = kWeightFormats;
+  formats.push_back(WeightFormat::kMxfp4Tiles);
+  for (const WeightFormat w : formats) {
     for (const int64_t n_tokens : {2, 3, 4, 5, 8, 97, 103}) {
       for (const int64_t n_in : {61, 1100}) {
         Case c({n_tokens, n_in, 50, w, Dtype::kBf16, n_tokens % 2 == 0,
-                n_tokens % 3 == 0 ? Rounding::kInt8 : Rounding::kNone});
+                n_tokens % 3 == 0 || w == WeightFormat::kMxfp4Tiles ? Rounding::kInt8
+                                                                    : Rounding::kNone});
         Matrix probe = c.before;
         for (const Kernel<MatMul>* row : rows_for(c.op(probe))) {
           const Matrix alone = c.run_alone(*row);
@@ -141,8 +157,11 @@ TEST(MatMul, NoRowOfAnInstructionSetRunsWhereItIsNarrowedAway) {
 // may begin inside a block of scales; its result is that part of the whole, bit for bit.
 // https://github.com/sgl-project/sglang/pull/9473 https://github.com/vllm-project/vllm/pull/48696
 TEST(MatMul, RowsCutInsideABlockOfScalesGiveTheBitsOfTheWhole) {
-  for (const WeightFormat format : kWeightFormats) {
-    Case c({3, 576, 300, format});
+  std::vector<WeightFormat> formats = kWeightFormats;
+  formats.push_back(WeightFormat::kMxfp4Tiles);
+  for (const WeightFormat format : formats) {
+    Case c({3, 576, 300, format, Dtype::kBf16, false,
+            format == WeightFormat::kMxfp4Tiles ? Rounding::kInt8 : Rounding::kNone});
     Matrix probe = c.before;
     for (const Kernel<MatMul>* row : rows_for(c.op(probe))) {
       const Matrix whole = c.run(*row, 1);

@@ -14,6 +14,7 @@ struct Shape {
   WeightFormat format = WeightFormat::kBf16;
   Dtype activation_type = Dtype::kBf16;
   int64_t hot_expert = -1;  // every token has it first; -1: none
+  Rounding rounding = Rounding::kNone;
 };
 
 std::string text(const Shape& s) {
@@ -75,7 +76,8 @@ struct Case {
             .begin = begin_view(),
             .slots = slots_view(),
             .slots_per_token = shape.slots_per_token,
-            .act = out.tensor()};
+            .act = out.tensor(),
+            .rounding = shape.rounding};
   }
   ExpertDown op(const ExpertDown*, Matrix& out) {
     return {.act = act.tensor(),
@@ -83,7 +85,8 @@ struct Case {
             .begin = begin_view(),
             .slots = slots_view(),
             .slots_per_token = shape.slots_per_token,
-            .y = out.view<float>()};
+            .y = out.view<float>(),
+            .rounding = shape.rounding};
   }
   Matrix output(const ExpertUp*) const {
     return Matrix(act.n_rows(), shape.d_ff, shape.activation_type);
@@ -155,6 +158,16 @@ TYPED_TEST(Expert, EveryRowMatchesTheReferenceAtOddSizes) {
       expect_rows_match<TypeParam>({5, 2, 4, d_model, d_ff});
 }
 
+TYPED_TEST(Expert, EveryRowRoundsItsInputAsTheReferenceDoes) {
+  for (const int64_t n_tokens : {1, 5, 120}) {
+    for (const Rounding rounding : {Rounding::kInt8, Rounding::kFp8Groups, Rounding::kMxfp4})
+      expect_rows_match<TypeParam>(
+          {n_tokens, 2, 4, 150, 70, WeightFormat::kMxfp4, Dtype::kF32, -1, rounding});
+    expect_rows_match<TypeParam>(
+        {n_tokens, 2, 4, 150, 70, WeightFormat::kMxfp4Tiles, Dtype::kF32, 1, Rounding::kInt8});
+  }
+}
+
 TYPED_TEST(Expert, OneHotExpertAndEmptyOnesAreRight) {
   expect_rows_match<TypeParam>({120, 1, 6, 30, 70, WeightFormat::kBf16, Dtype::kBf16, 4});
   expect_rows_match<TypeParam>({120, 2, 40, 30, 70, WeightFormat::kMxfp4, Dtype::kBf16, 0});
@@ -162,10 +175,11 @@ TYPED_TEST(Expert, OneHotExpertAndEmptyOnesAreRight) {
 }
 
 TYPED_TEST(Expert, ASlotsBitsDependOnNothingBesideIt) {
-  for (const WeightFormat format :
-       {WeightFormat::kBf16, WeightFormat::kFp8Blocks, WeightFormat::kMxfp4}) {
+  for (const WeightFormat format : {WeightFormat::kBf16, WeightFormat::kFp8Blocks,
+                                    WeightFormat::kMxfp4, WeightFormat::kMxfp4Tiles}) {
     for (const int64_t n_tokens : {3, 10, 110}) {
-      Case c({n_tokens, 2, 3, 61, 45, format});
+      Case c({n_tokens, 2, 3, 61, 45, format, Dtype::kBf16, -1,
+              format == WeightFormat::kMxfp4Tiles ? Rounding::kInt8 : Rounding::kNone});
       const TypeParam* tag = nullptr;
       Matrix probe = c.output(tag);
       for (const Kernel<TypeParam>* row : rows_for(c.op(tag, probe))) {

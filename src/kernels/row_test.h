@@ -12,6 +12,7 @@
 
 #include "base/threads.h"
 #include "kernels/registry.h"
+#include "tensor/quant/mxfp4_tiles.h"
 
 namespace bascule {
 
@@ -125,6 +126,10 @@ class StoredWeight {
       weight_ = plain_[0].tensor();
       return;
     }
+    if (format == WeightFormat::kMxfp4Tiles) {
+      make_tiles(n_out, n_in, seed);
+      return;
+    }
     weight_ = WeightMatrix::packed(format, nullptr, nullptr, n_out, n_in);
     weight_.row_stride += kGapBytes;
     weight_.scale_stride += kGapBytes;
@@ -156,6 +161,23 @@ class StoredWeight {
 
  private:
   static constexpr int64_t kGapBytes = 12;
+
+  void make_tiles(int64_t n_out, int64_t n_in, uint32_t seed) {
+    const StoredWeight rows(n_out, n_in, WeightFormat::kMxfp4, seed);
+    const WeightMatrix& from = rows.weight_;
+    const int64_t n_tiles = tiles_of(n_out), n_groups = (n_in + 31) / 32;
+    codes_.resize(size_t(n_tiles * n_groups * 128));
+    scales_.resize(size_t(n_tiles * n_groups * 8));
+    tile_mxfp4(
+        {static_cast<const uint8_t*>(from.codes),
+         {n_out, row_bytes(from.format, n_in)},
+         {from.row_stride, 1}},
+        {static_cast<const uint8_t*>(from.scales), {n_out, n_groups}, {from.scale_stride, 1}}, n_in,
+        0, n_tiles, View<uint8_t, 2>::packed(codes_.data(), {n_tiles, n_groups * 128}),
+        View<uint8_t, 2>::packed(scales_.data(), {n_tiles, n_groups * 8}));
+    weight_ =
+        WeightMatrix::packed(WeightFormat::kMxfp4Tiles, codes_.data(), scales_.data(), n_out, n_in);
+  }
 
   template <typename Next>
   static std::vector<uint8_t> rows(int64_t n_rows, int64_t width, int64_t stride, Next next) {

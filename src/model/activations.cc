@@ -19,7 +19,7 @@ std::string_view name(ActivationScheme scheme) {
 }
 
 Rounding rounding_of(ActivationScheme scheme, WeightFormat format) {
-  const bool is_mxfp4 = format == WeightFormat::kMxfp4;
+  const bool is_mxfp4 = format == WeightFormat::kMxfp4 || format == WeightFormat::kMxfp4Tiles;
   if (scheme == ActivationScheme::kInt8All) return Rounding::kInt8;
   if (scheme == ActivationScheme::kInt8) return is_mxfp4 ? Rounding::kInt8 : Rounding::kNone;
   if (scheme == ActivationScheme::kPlain || is_plain(format)) return Rounding::kNone;

@@ -2,8 +2,16 @@
 
 #include "tensor/quant/fp8_block.h"
 #include "tensor/quant/mxfp4.h"
+#include "tensor/quant/mxfp4_tiles.h"
 
 namespace bascule {
+namespace {
+
+bool is_mxfp4(WeightFormat format) {
+  return format == WeightFormat::kMxfp4 || format == WeightFormat::kMxfp4Tiles;
+}
+
+}  // namespace
 std::string_view name(WeightFormat format) {
   switch (format) {
     case WeightFormat::kF32:
@@ -18,6 +26,8 @@ std::string_view name(WeightFormat format) {
       return "FP8 rows";
     case WeightFormat::kMxfp4:
       return "MXFP4";
+    case WeightFormat::kMxfp4Tiles:
+      return "MXFP4 tiles";
   }
   return "unknown";
 }
@@ -33,6 +43,8 @@ WeightFormat plain_format(Dtype dtype) {
 int64_t row_bytes(WeightFormat format, int64_t n_columns) {
   if (format == WeightFormat::kF32) return 4 * n_columns;
   if (is_plain(format)) return 2 * n_columns;
+  if (format == WeightFormat::kMxfp4Tiles)
+    return mxfp4_groups(n_columns) * kTileBlockBytes / kTileRows;
   return format == WeightFormat::kMxfp4 ? mxfp4_bytes(n_columns) : n_columns;
 }
 
@@ -40,12 +52,12 @@ int64_t scale_bytes(WeightFormat format, int64_t n_columns) {
   if (is_plain(format)) return 0;
   const int64_t shared = scale_columns(format, n_columns);
   const int64_t n_scales = shared == 0 ? 0 : (n_columns + shared - 1) / shared;
-  return format == WeightFormat::kMxfp4 ? n_scales : 4 * n_scales;
+  return is_mxfp4(format) ? n_scales : 4 * n_scales;
 }
 
 int64_t scale_columns(WeightFormat format, int64_t n_columns) {
   if (format == WeightFormat::kFp8Blocks) return kFp8Block;
-  return format == WeightFormat::kMxfp4 ? kMxfp4Group : n_columns;
+  return is_mxfp4(format) ? kMxfp4Group : n_columns;
 }
 
 WeightMatrix::WeightMatrix(const Tensor<2>& values)
@@ -65,14 +77,16 @@ WeightMatrix WeightMatrix::packed(WeightFormat format, const void* codes, const 
   w.scales = scales;
   w.n_out = n_out;
   w.n_in = n_in;
-  w.row_stride = row_bytes(format, n_in);
-  w.scale_stride = scale_bytes(format, n_in);
+  const int64_t together = format == WeightFormat::kMxfp4Tiles ? kTileRows : 1;
+  w.row_stride = together * row_bytes(format, n_in);
+  w.scale_stride = together * scale_bytes(format, n_in);
   return w;
 }
 
 const void* WeightMatrix::scale_row(int64_t r) const {
   if (scales == nullptr) return nullptr;
   if (format == WeightFormat::kFp8Blocks) r = (first_row + r) / kFp8Block;
+  if (format == WeightFormat::kMxfp4Tiles) r = (first_row + r) / kTileRows;
   return static_cast<const char*>(scales) + r * scale_stride;
 }
 
@@ -82,6 +96,7 @@ WeightMatrix WeightMatrix::slice(int64_t first, int64_t count) const {
   if (codes != nullptr) w.codes = row(first);
   w.scales = scale_row(first);
   if (format == WeightFormat::kFp8Blocks) w.first_row = (first_row + first) % kFp8Block;
+  if (format == WeightFormat::kMxfp4Tiles) w.first_row = (first_row + first) % kTileRows;
   return w;
 }
 
@@ -92,9 +107,11 @@ WeightMatrix WeightMatrix::columns(int64_t first, int64_t count) const {
   WeightMatrix w = *this;
   w.n_in = count;
   w.first_column = kept;
-  if (codes != nullptr) w.codes = static_cast<const char*>(codes) + row_bytes(format, begin - kept);
+  const int64_t together = format == WeightFormat::kMxfp4Tiles ? kTileRows : 1;
+  if (codes != nullptr)
+    w.codes = static_cast<const char*>(codes) + together * row_bytes(format, begin - kept);
   if (scales != nullptr && format != WeightFormat::kFp8Rows)
-    w.scales = static_cast<const char*>(scales) + scale_bytes(format, begin - kept);
+    w.scales = static_cast<const char*>(scales) + together * scale_bytes(format, begin - kept);
   return w;
 }
 
@@ -117,6 +134,13 @@ float WeightMatrix::operator()(int64_t r, int64_t c) const {
     case WeightFormat::kMxfp4:
       return e2m1_value(mxfp4_code(static_cast<const uint8_t*>(codes_of_row), column)) *
              e8m0_value(static_cast<const uint8_t*>(scale_row(r))[column / kMxfp4Group]);
+    case WeightFormat::kMxfp4Tiles: {
+      const int64_t lane = (first_row + r) % kTileRows;
+      const TilePlace place = TilePlace::of(lane, column);
+      const uint8_t code = static_cast<const uint8_t*>(codes_of_row)[place.byte] >> place.shift;
+      const auto* scales_of_tile = static_cast<const uint8_t*>(scale_row(r));
+      return e2m1_value(code) * e8m0_value(scales_of_tile[column / kMxfp4Group * kTileRows + lane]);
+    }
   }
   check_failed(__FILE__, __LINE__, "every WeightFormat is decoded", "");
 }
@@ -127,6 +151,8 @@ void WeightMatrix::decode_row(int64_t r, float* out) const {
 
 int64_t WeightMatrix::size_bytes() const {
   const int64_t scale_rows = format == WeightFormat::kFp8Blocks ? fp8_blocks(n_out) : n_out;
+  if (format == WeightFormat::kMxfp4Tiles)
+    return tiles_of(n_out) * kTileRows * (row_bytes(format, n_in) + scale_bytes(format, n_in));
   return n_out * row_bytes(format, n_in) + scale_rows * scale_bytes(format, n_in);
 }
 

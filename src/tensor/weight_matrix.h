@@ -15,7 +15,7 @@ struct WeightMatrix {
   const void* codes = nullptr;   // null: this shape, some day
   const void* scales = nullptr;  // of the row that `codes` begins with
   int64_t n_out = 0, n_in = 0;
-  int64_t row_stride = 0;    // bytes between rows of codes
+  int64_t row_stride = 0;    // bytes between rows of codes, or tiles
   int64_t scale_stride = 0;  // bytes between rows of scales; a row of FP8 blocks serves 128
   int64_t first_row = 0;     // rows of the same block before this matrix's first
   int64_t first_column = 0;  // columns of the same scale before its first
@@ -27,7 +27,11 @@ struct WeightMatrix {
   static WeightMatrix packed(WeightFormat format, const void* codes, const void* scales,
                              int64_t n_out, int64_t n_in);
 
-  const void* row(int64_t r) const { return static_cast<const char*>(codes) + r * row_stride; }
+  // Row r's codes, or those of its tile.
+  const void* row(int64_t r) const {
+    if (format == WeightFormat::kMxfp4Tiles) r = (first_row + r) / 8;
+    return static_cast<const char*>(codes) + r * row_stride;
+  }
   const void* scale_row(int64_t r) const;
   WeightMatrix slice(int64_t first, int64_t count) const;
   WeightMatrix columns(int64_t first, int64_t count) const;

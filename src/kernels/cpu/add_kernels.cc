@@ -5,8 +5,8 @@ namespace bascule::cpu {
 namespace {
 
 template <typename Op>
-std::string row_name(Isa isa) {
-  return "cpu." + std::string(Op::kName) + "." + std::string(name(isa));
+std::string row_name(Isa isa, const char* way = "") {
+  return "cpu." + std::string(Op::kName) + "." + way + std::string(name(isa));
 }
 
 template <typename Op>
@@ -16,10 +16,10 @@ Op op_of(void (*run)(const Op&, Stream&, const Loops&));  // its type alone
 // types.
 template <const Loops& loops, Isa isa, auto run, auto why_not, auto scratch_bytes = nullptr,
           auto shared_bytes = nullptr>
-void add(Registry& r) {
+void add(Registry& r, const char* way = "") {
   using Op = decltype(op_of(run));
   r.rows<Op>().push_back({
-      .name = row_name<Op>(isa),
+      .name = row_name<Op>(isa, way),
       .grade = isa == Isa::kBaseline ? Grade::kPortable : Grade::kOptimised,
       .refuses = [](const Op& op, const Machine& machine) -> Refusal {
         if (!machine.has(isa)) return "this machine has no " + std::string(name(isa));
@@ -41,6 +41,11 @@ void add_isa(Registry& r) {
   add<loops, isa, expert_up, refuses_expert_up, expert_up_scratch_bytes, expert_up_shared_bytes>(r);
   add<loops, isa, expert_down, refuses_expert_down, expert_down_scratch_bytes,
       expert_down_shared_bytes>(r);
+  add<loops, isa, matmul_int8, refuses_matmul_int8, nullptr, matmul_int8_shared_bytes>(r, "int8.");
+  add<loops, isa, expert_up_int8, refuses_expert_up_int8, expert_up_scratch_bytes,
+      expert_up_int8_shared_bytes>(r, "int8.");
+  add<loops, isa, expert_down_int8, refuses_expert_down_int8, expert_down_scratch_bytes,
+      expert_down_int8_shared_bytes>(r, "int8.");
   add<loops, isa, combine_slots, refuses_combine_slots>(r);
   add<loops, isa, sparse_mla, refuses_sparse_mla, sparse_mla_scratch_bytes>(r);
   add<loops, isa, select_keys, refuses_select_keys, select_keys_scratch_bytes>(r);

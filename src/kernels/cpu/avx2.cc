@@ -1,7 +1,7 @@
 // AVX2 with FMA and F16C: 16 registers of 8 floats.
 #include <immintrin.h>
 
-#include "kernels/cpu/rowwise.h"
+#include "kernels/cpu/tiles_x86.h"
 
 namespace bascule::cpu {
 namespace {
@@ -81,6 +81,6 @@ struct Avx2 : Simd<8> {
 
 }  // namespace
 
-const Loops kAvx2Loops = loops_of<Avx2>();
+const Loops kAvx2Loops = loops_of<Avx2, X86Tiles>();
 
 }  // namespace bascule::cpu

@@ -1,7 +1,7 @@
 // AVX-512 (F, BW, VL, DQ): 32 registers of 16 floats.
 #include <immintrin.h>
 
-#include "kernels/cpu/rowwise.h"
+#include "kernels/cpu/tiles_x86.h"
 
 namespace bascule::cpu {
 namespace {
@@ -66,6 +66,6 @@ struct Avx512 : Simd<16> {
 
 }  // namespace
 
-const Loops kAvx512Loops = loops_of<Avx512>();
+const Loops kAvx512Loops = loops_of<Avx512, X86Tiles>();
 
 }  // namespace bascule::cpu

@@ -116,6 +116,8 @@ template <typename F>
       return f(Fp8WholeRow{});
     case WeightFormat::kMxfp4:
       return f(Mxfp4Row{});
+    case WeightFormat::kMxfp4Tiles:
+      return;  // refused (products.h): rows in tiles aren't read one by one
   }
 }
 

@@ -35,9 +35,26 @@ struct MixBlock {
   int64_t n_rows = 0, n_columns = 0, n_tokens = 0;
 };
 
+// y[t][r] = Σ_k x[t][k] · w[r][k], or added to y, of int8 inputs with MXFP4 tiles (int8.h).
+struct TileBlock {
+  const void* codes = nullptr;  // of the tile that has the first row
+  const void* scales = nullptr;
+  int64_t tile_bytes = 0, scale_bytes = 0;  // from a tile to the next
+  int64_t first_row = 0;                    // the first row's place in its tile
+  int64_t n_rows = 0, n_groups = 0;         // groups of 32 columns
+  const void* const* x = nullptr;           // [n_tokens] as quantise() writes them
+  float* const* y = nullptr;                // [n_tokens] rows of n_rows
+  int64_t n_tokens = 0;
+  bool accumulate = false;
+};
+inline constexpr int64_t kInt8GroupBytes = 40;  // of a quantised group: codes, scale, offset
+
 struct Loops {
   void (*dot)(const DotBlock&);
   void (*mix)(const MixBlock&);
+  void (*dot_tiles)(const TileBlock&);
+  // n inputs, F32 or BF16, to groups of int8.
+  void (*quantise)(const void* x, Dtype x_type, int64_t n, void* out);
   // out[i] = gate[i] / (1 + exp(-gate[i])) · up[i], as F32 or BF16
   void (*swiglu)(const float* gate, const float* up, int64_t n, void* out, Dtype out_type);
   // x = softmax(scale · x)

@@ -1,7 +1,7 @@
 // Armv8-A Advanced SIMD: 32 registers of 4 floats.
 #include <arm_neon.h>
 
-#include "kernels/cpu/rowwise.h"
+#include "kernels/cpu/int8.h"
 
 namespace bascule::cpu {
 namespace {
@@ -60,8 +60,51 @@ struct Neon : Simd<4> {
   }
 };
 
+// Twice each value is a signed table here; eight products of at most 12 · 127 · 2 fit in 16 bits.
+struct NeonTiles {
+  struct Sums {
+    float32x4_t rows[2] = {vdupq_n_f32(0), vdupq_n_f32(0)};
+  };
+  [[gnu::always_inline]] static void store(float* to, const Sums& s) {
+    vst1q_f32(to, s.rows[0]);
+    vst1q_f32(to + 4, s.rows[1]);
+  }
+  struct Block {
+    int8x16_t w[2][8];  // [half of the rows][j]: columns 4 j … 4 j + 3
+    float32x4_t scale[2];
+
+    [[gnu::always_inline]] Block(const uint8_t* codes, const uint8_t* scales) {
+      constexpr int8_t kTwice[] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+      const int8x16_t table = vld1q_s8(kTwice);
+      unroll<8>([&](auto i) __attribute__((always_inline)) {
+        const uint8x16_t pairs = vld1q_u8(codes + 16 * i);
+        w[i % 2][i / 2] = vqtbl1q_s8(table, vandq_u8(pairs, vdupq_n_u8(15)));
+        w[i % 2][i / 2 + 4] = vqtbl1q_s8(table, vshrq_n_u8(pairs, 4));
+      });
+      const float eight[8] = {e8m0(scales[0]), e8m0(scales[1]), e8m0(scales[2]), e8m0(scales[3]),
+                              e8m0(scales[4]), e8m0(scales[5]), e8m0(scales[6]), e8m0(scales[7])};
+      scale[0] = vld1q_f32(eight);
+      scale[1] = vld1q_f32(eight + 4);
+    }
+    [[gnu::always_inline]] void add(const int8_t* q, float half_scale, int32_t, Sums& sums) const {
+      unroll<2>([&](auto half) __attribute__((always_inline)) {
+        int16x8_t pairs = vdupq_n_s16(0);  // [row 0: two sums, row 1: two sums, …]
+        unroll<8>([&](auto j) __attribute__((always_inline)) {
+          int32_t bits;
+          __builtin_memcpy(&bits, q + 4 * j, sizeof(bits));
+          const int8x16_t four = vreinterpretq_s8_s32(vdupq_n_s32(bits));
+          pairs = vaddq_s16(pairs, vpaddq_s16(vmull_s8(vget_low_s8(w[half][j]), vget_low_s8(four)),
+                                              vmull_high_s8(w[half][j], four)));
+        });
+        sums.rows[half] = vfmaq_f32(sums.rows[half], vcvtq_f32_s32(vpaddlq_s16(pairs)),
+                                    vmulq_n_f32(scale[half], half_scale));
+      });
+    }
+  };
+};
+
 }  // namespace
 
-const Loops kNeonLoops = loops_of<Neon>();
+const Loops kNeonLoops = loops_of<Neon, NeonTiles>();
 
 }  // namespace bascule::cpu

@@ -1,6 +1,6 @@
 // What every processor has: vectors of 4 floats as the compiler makes them, products and sums
 // rounded apart.
-#include "kernels/cpu/rowwise.h"
+#include "kernels/cpu/int8.h"
 
 namespace bascule::cpu {
 namespace {
@@ -19,6 +19,6 @@ struct Portable : Simd<4> {
 
 }  // namespace
 
-const Loops kPortableLoops = loops_of<Portable>();
+const Loops kPortableLoops = loops_of<Portable, PlainTiles>();
 
 }  // namespace bascule::cpu

@@ -59,6 +59,7 @@ struct ScratchCutter {
 
 // A reason if the loops can't read this matrix, or not as an activation.
 inline Refusal refuses_weight(const WeightMatrix& w) {
+  if (w.format == WeightFormat::kMxfp4Tiles) return "weights are in tiles, for int8 inputs";
   if (w.first_column != 0) return "columns of weights begin inside a block of scales";
   return {};
 }

@@ -169,19 +169,5 @@ void layer_norm(const float* x, const void* weight, Dtype weight_type, const voi
   });
 }
 
-template <class V>
-constexpr Loops loops_of() {
-  return {.dot = dot<V>,
-          .mix = mix<V>,
-          .swiglu = swiglu<V>,
-          .softmax = softmax<V>,
-          .relu_sum = relu_sum<V>,
-          .add_weighted = add_weighted<V>,
-          .rms_norm = rms_norm<V>,
-          .layer_norm = layer_norm<V>,
-          .narrow = narrow<V>,
-          .widen = widen<V>};
-}
-
 }  // namespace
 }  // namespace bascule::cpu
