@@ -30,6 +30,7 @@ LIBRARIES = {
     "JSON for Modern C++": "MIT",
     "spdlog": "MIT",
     "toml++": "MIT",
+    "xxHash": "BSD-2-Clause",
 }
 
 
