@@ -12,6 +12,8 @@ Result<int> cmd_plan(const CommandLine& line) {
   BASCULE_TRY_ASSIGN(const std::unique_ptr<LoadedModel> model,
                      load_model(folder, config_overrides(line.options), WeightUse::kShapes));
   BASCULE_TRY_ASSIGN(const EngineOptions options, engine_options(line.options, model->config));
+  BASCULE_TRY(pack_for(*model, options, line.options, WeightUse::kShapes,
+                       [](int64_t, int64_t) { return true; }));
   BASCULE_TRY_ASSIGN(const EngineSetup setup, plan_engine(*model, options));
   Threads threads({.count = setup.options.n_threads, .scratch_bytes = 0});
   const Peaks::Of peak = peaks_of(setup.machine, threads, peaks_file()).all;

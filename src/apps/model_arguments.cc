@@ -111,6 +111,20 @@ Status apply_model_defaults(const GenerationDefaults& d, Options& options) {
   return {};
 }
 
+Result<std::vector<std::string>> pack_for(LoadedModel& model, const EngineOptions& engine,
+                                          const Options& options, WeightUse use,
+                                          const PackProgress& progress) {
+  const ActivationScheme scheme = resolve_scheme(engine);
+  const bool is_int8 = scheme == ActivationScheme::kInt8 || scheme == ActivationScheme::kInt8All;
+  if (!is_int8 || engine.kernels == KernelMode::kReference) return std::vector<std::string>{};
+  const std::string folder = options.text("pack-cache");
+  const PackOptions pack{.cache = folder == "off"  ? ""
+                                  : folder.empty() ? default_pack_cache()
+                                                   : fs::path(folder),
+                         .shapes_only = use == WeightUse::kShapes};
+  return pack_weights(model, pack, progress);
+}
+
 Result<EngineOptions> engine_options(const Options& options, const ModelConfig& config) {
   const std::string kernels = options.text("kernels");
   EngineOptions result{

@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "engine/setup.h"
 #include "model/load.h"
+#include "model/pack.h"
 
 namespace bascule {
 
@@ -23,6 +24,11 @@ ConfigOverrides config_overrides(const Options& options);
 
 // Puts the model's own sampling defaults under the options.
 Status apply_model_defaults(const GenerationDefaults& defaults, Options& options);
+
+// Puts weights in the layout that the options' kernels read; what a person should know of it.
+Result<std::vector<std::string>> pack_for(LoadedModel& model, const EngineOptions& engine,
+                                          const Options& options, WeightUse use,
+                                          const PackProgress& progress);
 
 Result<EngineOptions> engine_options(const Options& options, const ModelConfig& config);
 

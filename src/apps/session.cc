@@ -47,6 +47,7 @@ Status Session::load(const std::string& model) {
   if (!options_.has("max-num-seqs"))
     engine.max_requests = std::min(options_.integer("n"), engine.max_batch_tokens);
   engine.n_valid_tokens = n_valid_tokens();
+  BASCULE_TRY(pack_weights(engine));
   {
     const TraceZone zone(zones::kPlanEngine);
     BASCULE_TRY_ASSIGN(setup_, plan_engine(*model_, engine));
@@ -61,6 +62,19 @@ Status Session::load(const std::string& model) {
   BASCULE_TRY_ASSIGN(engine_, make_engine(*model_, setup_));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
   log_info("ready after {:.2f} s", seconds.count());
+  return {};
+}
+
+Status Session::pack_weights(const EngineOptions& engine) {
+  const TraceZone zone(zones::kReadWeights);
+  ProgressBar bar("packing weights", !options_.flag("quiet"));
+  BASCULE_TRY_ASSIGN(
+      const std::vector<std::string> notices,
+      pack_for(*model_, engine, options_, WeightUse::kValues, [&](int64_t done, int64_t all) {
+        bar.show(done, all);
+        return !Interrupt::requested();
+      }));
+  tell(notices);
   return {};
 }
 

@@ -33,6 +33,7 @@ class Session {
  private:
   explicit Session(Options options) : options_(std::move(options)) {}
   Status load(const std::string& model);
+  Status pack_weights(const EngineOptions& engine);
   Status load_tokenizer();
   void tell(const std::vector<std::string>& notices) const;
   Status read_weights() const;

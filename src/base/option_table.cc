@@ -75,6 +75,8 @@ const OptionRow kRows[] = {
     {"activations", kText, "auto", "TYPE", kEngine, "Engine",
      "what products read; auto: f32 with reference kernels, else bf16, and int8 with MXFP4 weights",
      "f32 bf16 int8 int8-all fp8 declared auto"},
+    {"pack-cache", kText, "", "FOLDER", kEngine, "Engine",
+     "where weights in kernel layout are kept; off: nowhere; else ~/.cache/bascule/packed"},
     {"kv-cache-dtype", kText, "auto", "TYPE", kEngine, "Engine",
      "what the cache stores; auto: as the activations", "f32 bf16 auto"},
     {"latent-norm-eps", kNumber, "", "EPS", "run plan inspect", "Engine",

@@ -124,9 +124,11 @@ Result<EngineSetup> plan_engine(const LoadedModel& model, const EngineOptions& o
     return plan_at(world - 1, max_context)->plan.scratch_bytes();
   };
   BASCULE_TRY_ASSIGN(MemoryPlan memory,
-                     plan_memory({.available_bytes = HostMemory::detect().available_bytes,
+                     plan_memory({.available_bytes = HostMemory::detect().available_bytes +
+                                                     model.packed_memory.size_bytes(),
                                   .layout = o.layout,
                                   .weight_bytes = model.weight_bytes,
+                                  .packed_bytes = model.packed_memory.size_bytes(),
                                   .kv = &ranks[0].model->kv_layout(),
                                   .kv_formula = kv_token_formula(model.config, *o.kv_dtype),
                                   .activations = ranks[0].model->activations(),

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "model/stored_format.h"
+
 namespace bascule {
 namespace {
 
@@ -64,6 +66,7 @@ Status LoadedModel::read_ahead(const std::function<bool(int64_t, int64_t)>& prog
   std::vector<const StoredTensor*> tensors;
   int64_t total = 0, done = 0, told = 0;
   for (const auto& [name, tensor] : checkpoint->tensors()) {
+    if (packed_sources.contains(name) || packed_sources.contains(scaled_weight(name))) continue;
     tensors.push_back(&tensor);
     total += tensor.size_bytes;
   }

@@ -6,9 +6,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "device/buffer.h"
+#include "format/packed.h"
 #include "model/config.h"
 #include "model/weights.h"
 
@@ -27,8 +30,13 @@ struct LoadedModel {
   ModelWeights weights;
   GenerationDefaults defaults;
   std::vector<int32_t> end_tokens;  // of both configurations, ascending
-  int64_t weight_bytes = 0;         // of the loaded tensors
+  int64_t weight_bytes = 0;         // that are mapped
   std::vector<std::string> notices;
+
+  // Weights in kernel layout (pack.h): one of the two, or none.
+  std::unique_ptr<PackedFile> packed_file;
+  Buffer packed_memory;
+  std::set<std::string> packed_sources;  // tensors that are no longer read
 
   // Touches every page of the weights, in the order of the files, so that the first tokens do not
   // wait for the disk. `progress` hears (bytes done, bytes in all); false stops with kCancelled.

@@ -21,6 +21,7 @@ std::vector<MemoryPool> pools_for(const MemoryInputs& in, int64_t context, int64
   const int64_t row_entries = KvLayout::pages_for(std::min(context, kv_tokens));
   return {
       {"weights", "mapped from the checkpoint, shared by all ranks", in.weight_bytes},
+      {"packed weights", "MXFP4 in kernel layout, shared by all ranks", in.packed_bytes},
       {"KV cache",
        fmt::format("{} pages of {} tokens x {} bytes ({}), {} rank(s)", n_pages,
                    KvLayout::kPageSize, in.kv->token_bytes(), in.kv_formula, world),

@@ -39,6 +39,7 @@ struct MemoryInputs {
   int64_t available_bytes = 0;
   Layout layout;
   int64_t weight_bytes = 0;  // mapped once, whatever the number of ranks
+  int64_t packed_bytes = 0;  // of weights packed in memory
   const KvLayout* kv = nullptr;
   std::string kv_formula;                 // of a token, from kv_token_formula()
   std::vector<Arena::Entry> activations;  // of one rank

@@ -437,6 +437,14 @@ std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config) {
   return tensors;
 }
 
+std::vector<NamedWeight> named_weights(const ModelConfig& config, ModelWeights& weights) {
+  std::vector<NamedWeight> named;
+  const Table table(config, weights);
+  for (const Slot& slot : table.slots())
+    if (slot.matrix != nullptr) named.push_back({slot.expected.name, slot.matrix});
+  return named;
+}
+
 WeightsReport account(const Checkpoint& checkpoint, const ModelConfig& config) {
   ModelWeights unused;
   return Accountant(checkpoint, config, unused).report();

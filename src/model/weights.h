@@ -78,6 +78,14 @@ struct ModelWeights {
   std::vector<std::unique_ptr<float[]>> widened_scales;  // the other views look into the file
 };
 
+// Every linear layer by its tensor's name, in the order of the forward pass; a tensor that the
+// checkpoint lacks has null codes.
+struct NamedWeight {
+  std::string name;
+  Weight* weight = nullptr;
+};
+std::vector<NamedWeight> named_weights(const ModelConfig& config, ModelWeights& weights);
+
 // What a checkpoint of this configuration must hold, in the order of the forward pass; with the
 // draft layer where the configuration has one. For sizes before anything is loaded.
 struct ExpectedTensor {
