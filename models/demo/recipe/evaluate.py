@@ -13,19 +13,21 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from tokenizers import Tokenizer
 
+import arithmetic
 import corpus
 import json_tasks
 import mix
 import problems
 import reading
 import stories
+import talk
 import tasks
 import tools
 from cached_model import CachedModel, accepted, generate
 from chat import call_text, prompt_text
+from probe import fitting, probe, probes, text_loss
 from samples import Family, Sample, held_out, trained
 from words import Draw
 
@@ -124,31 +126,29 @@ class Evaluation:
             self.score(f"problems, {steps} step", draw(known, n, f"problems{steps}"), number_right)
         self.score("problems, new families", draw(held_out(problems.FAMILIES), n, "new problems"), number_right)
 
-    def needles(self, n: int, tokens: int, filler) -> None:
-        for name, kinds in (("needle", reading.NEEDLES), ("needle, new families", reading.HELD_OUT_NEEDLES)):
-            samples = [self.needle(i, n, tokens, filler, kinds, name) for i in range(n)]
-            n //= 2
+    def needles(self, n: int, tokens: int, filler: reading.Filler | None) -> None:
+        for name, kinds, many in (("needle", reading.NEEDLES, n), ("needle, new families", reading.HELD_OUT_NEEDLES, n)):
+            samples = [self.needle(i, many, tokens, filler, kinds, name) for i in range(many)]
             self.score(f"{name} at {tokens}", samples, phrase_right, max_new=40, batch=48)
 
-    def needle(self, i: int, n: int, tokens: int, filler, kinds: dict, name: str) -> Sample:
-        """A prompt of just under `tokens` tokens, its needle at depth i/n."""
-        characters = int(tokens * 4.2)
-        while True:
-            d = Draw(f"{EVAL_SEED}/{name}/{i}", held_out=True)
-            fill = filler if filler is not None and i % 2 else reading.story_filler
-            sample = reading.needle_sample(d, characters, fill, kinds, depth=(i + 0.5) / n, n_needles=4)
-            length = len(self.encode(prompt_text(sample.asked())))
-            if length <= tokens - 48:
-                sample.family = f"depth {int(10 * (i + 0.5) / n) * 10} %"
-                return sample
-            characters = int(characters * min(0.99, (tokens - 60) / length))
+    def needle(self, i: int, n: int, tokens: int, filler: reading.Filler | None, kinds: dict, name: str) -> Sample:
+        fill = filler if filler is not None and i % 2 else reading.story_filler
+        sample = fitting(i, n, tokens, self.tokenizer, fill, kinds, f"{EVAL_SEED}/{name}")
+        sample.family = f"depth {int(10 * (i + 0.5) / n) * 10} %"
+        return sample
+
+    def needle_causes(self, n: int, tokens: int, filler: reading.Filler | None) -> None:
+        """Dense beside sparse, and what the indexers chose; apart from the bar, which is free generation."""
+        self.results["needle probe"] = probe(self.model.shape, self.model.weights, self.model.biases, probes(n, tokens, self.tokenizer, filler), None)
+        print("needle probe", self.results["needle probe"], flush=True)
 
     def tool_calls(self, n: int) -> None:
         first = [f for f in trained(tools.FAMILIES) if f.name in ("call",)]
         self.score("tool calls", draw(first, n, "tools"), call_right)
-        self.score("tool calls, new tools", draw(held_out(tools.FAMILIES), n, "new tools"), call_right)
+        self.score("tool calls, new tools", draw([f for f in held_out(tools.FAMILIES) if f.name == "new_tool"], n, "new tools"), call_right)
         after = [f for f in tools.FAMILIES if f.name == "from_result"]
         self.score("answers from results", draw(after, n, "results"), text_right)
+        self.score("answers from results, new tools", draw([f for f in held_out(tools.FAMILIES) if f.name == "new_result"], n, "new results"), text_right)
 
     def json_requests(self, n: int) -> None:
         known = [f for f in trained(json_tasks.FAMILIES) if f.name != "field_of"]
@@ -164,15 +164,33 @@ class Evaluation:
         checked = [f for f in trained(tasks.FAMILIES) if f.name != "list_kind"]
         self.score("exercises", draw(checked, n, "tasks"), phrase_right)
         self.score("exercises, new families", draw(held_out(tasks.FAMILIES), n, "new tasks"), phrase_right)
+        sums = [f for f in trained(arithmetic.FAMILIES) if f.name != "drill"]
+        self.score("sums", draw(sums, n, "sums"), number_right)
+        self.score("sums, new families", draw(held_out(arithmetic.FAMILIES), n, "new sums"), number_right)
+        self.score("talk", draw([f for f in talk.FAMILIES if f.name in ("my_name", "self_question")], n, "talk"), phrase_right)
+        self.score("talk, new families", draw(held_out(talk.FAMILIES), n, "new talk"), phrase_right)
+
+    def four_bit(self, model: CachedModel, n: int) -> None:
+        """For information: word problems with routed and shared experts rounded to MXFP4."""
+        shipped, self.model = self.model, model
+        for steps, group in problems.STEPS.items():
+            known = [problems.family(p, held) for p, held in group if not held]
+            self.score(f"problems, {steps} step, MXFP4 experts", draw(known, n, f"problems{steps}"), number_right)
+        self.model = shipped
 
     def gsm8k(self, folder: Path) -> None:
         samples = [Sample(corpus.gsm8k_chat(row), "gsm8k", row[2]) for row in corpus.gsm8k_test(folder)]
         self.score("gsm8k-test", samples, number_right, max_new=256)
 
     def stories(self, n: int) -> None:
-        samples = draw([*trained(stories.FAMILIES)[:4], *held_out(stories.FAMILIES)], n, "stories")
-        bodies = self.answers("stories", samples, 320)
-        self.results["stories"] = [{"prompt": s.chat.messages[0].content, "story": b} for s, b in zip(samples[:5], bodies)]
+        """A story is judged by eye; counted is only whether it tells of what was asked for."""
+        told = []
+        for name, families in (("stories", trained(stories.FAMILIES)[:3]), ("stories, new families", held_out(stories.FAMILIES))):
+            samples = draw(families, n, name)
+            bodies = self.answers(name, samples, 320)
+            self.judge(f"{name}, tell of what was asked", samples, bodies, phrase_right)
+            told += [{"prompt": s.chat.messages[0].content, "story": b} for s, b in zip(samples[:3], bodies)]
+        self.results["stories"] = told[:5]
 
     # Measures ----------------------------------------------------------------------------------------------
 
@@ -181,7 +199,7 @@ class Evaluation:
         total, table = [0, 0], {}
         for name, runs in self.runs.items():
             sums = [0, 0]
-            for prompt, made in [r for r in runs if len(r[1]) > 4][:100]:
+            for prompt, made in [r for r in runs if len(r[1]) > 4][:60]:
                 tokens = torch.tensor([prompt + made], device=self.model.device)
                 cache = self.model.new_cache(1, tokens.shape[1])
                 y = self.model.prefill(tokens, cache)
@@ -193,32 +211,29 @@ class Evaluation:
         self.results["accept length"] = {"all": round(total[0] / max(1, total[1]), 3), "tokens": total[0], "by kind": table}
         print("accept length", self.results["accept length"], flush=True)
 
-    def router(self, n: int) -> None:
-        """Load per expert over held-out conversations."""
+    def router(self, n: int, books: np.ndarray | None) -> None:
+        """Load per expert over held-out conversations, and over the mix: with held-out books in the share they have in training."""
+        rows = [self.encode("".join(p.text for p in mix.render(s.chat)))[:1024] for s in mix.held_out_mix(n, EVAL_SEED + "/router")]
+        self.results["router, conversations"] = self.loads(rows)
+        if books is not None:
+            n_books = max(1, round(mix.BOOK_SHARE * sum(map(len, rows)) / 1024))
+            starts = (i * (len(books) - 1024) // n_books for i in range(n_books))
+            rows += [books[at : at + 1024].astype(np.int64).tolist() for at in starts]
+        self.results["router"] = self.loads(rows)
+        print("router", self.results["router"], flush=True)
+
+    def loads(self, rows: list[list[int]]) -> dict:
+        """Layer to its busiest and least used expert, in shares of the mean."""
         self.model.loads = {}
-        for s in mix.held_out_mix(n, EVAL_SEED + "/router"):
-            ids = self.encode("".join(p.text for p in mix.render(s.chat)))[:1024]
+        for ids in rows:
             tokens = torch.tensor([ids], device=self.model.device)
             cache = self.model.new_cache(1, len(ids))
             self.model.draft_chains(tokens, self.model.prefill(tokens, cache), cache, 1)
         shares = {i: (load.float() / load.float().mean()).tolist() for i, load in self.model.loads.items()}
-        self.results["router"] = {str(i): {"busiest": round(max(v), 3), "least": round(min(v), 3)} for i, v in shares.items()}
-        print("router", self.results["router"], flush=True)
-
-    @torch.no_grad()
-    def book_loss(self, stream: np.ndarray, length: int, n: int, sparse: bool) -> float:
-        self.model.sparse = sparse
-        total = 0.0
-        for i in range(n):
-            at = i * (len(stream) - length - 1) // max(1, n - 1)
-            tokens = torch.tensor(stream[at : at + length].astype(np.int64), device=self.model.device)[None]
-            logits = self.model.logits(self.model.prefill(tokens, self.model.new_cache(1, length)))
-            total += float(F.cross_entropy(logits[0, :-1], tokens[0, 1:]))
-        self.model.sparse = True
-        return total / n
+        return {str(i): {"busiest": round(max(v), 3), "least": round(min(v), 3)} for i, v in shares.items()}
 
     def perplexity(self, stream: np.ndarray, length: int, n: int) -> None:
-        sparse, dense = (self.book_loss(stream, length, n, s) for s in (True, False))
+        dense, sparse = (text_loss(CachedModel(self.model.shape, self.model.weights, self.model.biases, s), stream, length, n) for s in (False, True))
         self.results["perplexity"] = {
             "tokens": n * (length - 1), "length": length, "sparse": round(math.exp(sparse), 4), "dense": round(math.exp(dense), 4),
             "cost": round(math.exp(sparse - dense) - 1, 5),
@@ -233,8 +248,8 @@ class Evaluation:
         print("first example:", self.results["first example"], flush=True)
 
 
-def evaluate(model: CachedModel, tokenizer: Tokenizer, stops: set[int], paths, n: int, needle_tokens: int) -> dict:
-    """All bars with n prompts a set; sets that need the corpus are left out without one."""
+def evaluate(model: CachedModel, four_bit: CachedModel, tokenizer: Tokenizer, stops: set[int], paths, n: int, needle_tokens: int) -> dict:
+    """All bars with n prompts a set; sets that need the corpus are left out without one. What decides comes first."""
     run = Evaluation(model, tokenizer, stops)
     held = np.load(paths.work / "held_out_books.npy") if (paths.work / "held_out_books.npy").exists() else None
     filler = mix.book_filler(held, tokenizer) if held is not None else None
@@ -243,14 +258,16 @@ def evaluate(model: CachedModel, tokenizer: Tokenizer, stops: set[int], paths, n
     run.word_problems(n)
     run.tool_calls(n)
     run.json_requests(n)
-    run.stories(max(5, n // 20))
     run.needles(n, needle_tokens, filler)
-    run.accept_length()
-    run.router(max(20, n // 2))
+    run.needle_causes(max(4, n // 10), needle_tokens, filler)
     if held is not None:
         run.perplexity(held, needle_tokens, max(2, n // 12))
+    run.router(max(20, n // 2), held)
+    run.stories(max(5, n // 5))
+    run.accept_length()
     run.write()
     run.other(n)
+    run.four_bit(four_bit, n)
     if paths.corpus and (paths.corpus / "gsm8k-test.jsonl").exists():
         run.gsm8k(paths.corpus)
     run.write()

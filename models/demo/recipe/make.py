@@ -24,6 +24,7 @@ from words import Draw
 
 TOKENIZER_BOOK_CHARACTERS = 12_000_000
 TOKENIZER_CONVERSATIONS = 30_000
+PROBE_PROMPTS = 24
 
 
 def tokenizer_texts(paths: Paths) -> list[str]:
@@ -88,6 +89,16 @@ def shard_source(paths: Paths, device: str):
     return source
 
 
+def needle_probe(paths: Paths, shape: Shape, tokens: int):
+    from probe import probe, probes
+
+    tokenizer = load_tokenizer(paths.tokenizer)
+    held = paths.work / "held_out_books.npy"
+    books = np.load(held) if held.exists() else None
+    prompts = probes(PROBE_PROMPTS, tokens, tokenizer, None if books is None else mix.book_filler(books, tokenizer))
+    return lambda weights, biases: probe(shape, weights, biases, prompts, books)
+
+
 def build_model(paths: Paths, shape: Shape, schedule: Schedule, seconds: float) -> bool:
     """One piece of training; true when the schedule is done."""
     import torch
@@ -103,7 +114,8 @@ def build_model(paths: Paths, shape: Shape, schedule: Schedule, seconds: float) 
         trainer = Trainer(shape, schedule, SEED, device, compiled=device == "cuda")
         if paths.state.exists():
             trainer.load(paths.state)
-        return train_piece(trainer, shard_source(paths, device), paths.state, paths.log, seconds)
+        probe = needle_probe(paths, shape, schedule.needle_tokens)
+        return train_piece(trainer, shard_source(paths, device), probe, paths.state, paths.log, seconds)
     finally:
         stop_process(producers)
 
@@ -148,19 +160,19 @@ def build_checkpoint(paths: Paths, shape: Shape) -> Path:
     return paths.work / "checkpoint"
 
 
-def build_results(paths: Paths, shape: Shape, n: int) -> None:
+def build_results(paths: Paths, shape: Shape, needle_tokens: int, n: int) -> None:
     """Evaluates the shipped checkpoint; `results.json`."""
     import torch
 
     from cached_model import CachedModel
     from evaluate import evaluate
     from export import read_shipped, stop_ids
+    from weights import compute_weights
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    weights, biases = read_shipped(paths.work / "checkpoint" / "model.safetensors", shape, device)
-    model = CachedModel(shape, weights, biases)
-    needle_tokens = shape.max_positions if shape.hidden > 64 else 512
-    evaluate(model, load_tokenizer(paths.tokenizer), set(stop_ids(shape)), paths, n, needle_tokens)
+    shipped, source = (read_shipped(paths.work / name / "model.safetensors", shape, device) for name in ("checkpoint", "source"))
+    four_bit = CachedModel(shape, compute_weights(source[0], torch.float32, "mxfp4"), source[1])
+    evaluate(CachedModel(shape, *shipped), four_bit, load_tokenizer(paths.tokenizer), set(stop_ids(shape)), paths, n, needle_tokens)
 
 
 def main() -> None:
@@ -189,7 +201,7 @@ def main() -> None:
     build_checkpoint(paths, shape)
     print(f"trained: {done}, {time.monotonic() - start:.1f} s", flush=True)
     if done and not args.skip_evaluation:
-        build_results(paths, shape, args.prompts)
+        build_results(paths, shape, schedule.needle_tokens, args.prompts)
         print(f"evaluated: {time.monotonic() - start:.1f} s", flush=True)
 
 

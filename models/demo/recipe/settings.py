@@ -22,7 +22,7 @@ class Shape:
     hidden: int = 256
     layers: int = 8
     first_dense: int = 2
-    dense_width: int = 384
+    dense_width: int = 352
     heads: int = 8
     nope: int = 32
     rope: int = 32
@@ -89,33 +89,39 @@ class Schedule:
     bias_rate: float = 2e-3
     mtp_weights: tuple[float, ...] = (0.3, 0.2, 0.15)
     index_weight: float = 1.0
+    # How often, while the indexers learn, needles are looked for in texts of how many tokens.
+    probe_every: int = 250
+    needle_tokens: int = 4096
 
     @property
     def steps(self) -> int:
         return sum(phase.steps for phase in self.phases)
 
 
-# The indexers first learn while attention is still dense; then the model learns to live with their choice. The same
-# again at 4,096, where ten times as many keys compete. The end is quantised.
+# The indexers learn while attention is still dense, first at 1,024, then at 4,096, where attention itself must learn to
+# find one key among so many; then the model learns to live with their choice. The end is quantised as it ships.
 FULL = Schedule(
     phases=(
-        Phase("dense", 3000, 128, 1024, False, False, 1, False, "short"),
-        Phase("warm", 300, 128, 1024, False, True, 3, False, "short"),
-        Phase("sparse", 1000, 128, 1024, True, True, 3, False, "short"),
-        Phase("long-warm", 150, 32, 4096, False, True, 3, False, "long"),
-        Phase("long", 550, 32, 4096, True, True, 3, True, "long"),
+        Phase("dense", 2500, 128, 1024, False, False, 1, False, "short"),
+        Phase("warm", 350, 128, 1024, False, True, 1, False, "short"),
+        Phase("long-warm", 300, 32, 4096, False, True, 1, False, "long"),
+        Phase("long", 1050, 32, 4096, True, True, 1, False, "long"),
+        Phase("ship", 330, 32, 4096, True, True, 3, True, "long"),
     ),
-    rates=((0, 0.01), (100, 1.0), (3300, 1.0), (5000, 0.02)),
+    rates=((0, 0.01), (100, 1.0), (3150, 1.0), (4530, 0.02)),
 )
 
 TOY = Schedule(
     phases=(
         Phase("dense", 6, 4, 128, False, False, 1, False, "short"),
-        Phase("warm", 4, 4, 128, False, True, 3, False, "short"),
-        Phase("sparse", 4, 4, 128, True, True, 3, False, "short"),
-        Phase("long", 4, 2, 256, True, True, 3, True, "long"),
+        Phase("warm", 4, 4, 128, False, True, 1, False, "short"),
+        Phase("long-warm", 2, 2, 256, False, True, 1, False, "long"),
+        Phase("long", 4, 2, 256, True, True, 1, False, "long"),
+        Phase("ship", 4, 2, 256, True, True, 3, True, "long"),
     ),
-    rates=((0, 0.5), (2, 1.0), (18, 0.1)),
+    rates=((0, 0.5), (2, 1.0), (20, 0.1)),
+    probe_every=5,
+    needle_tokens=512,
 )
 
 

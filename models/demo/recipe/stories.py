@@ -94,8 +94,9 @@ def laid_out(d: Draw, parts: list[str]) -> str:
     return " ".join(parts[:cut]) + "\n\n" + " ".join(parts[cut:])
 
 
-def finished(d: Draw, question: str, plan: str, parts: list[str], family: str) -> Sample:
-    return Sample(conversation(d, question, plan, laid_out(d, parts)), family)
+def finished(d: Draw, question: str, plan: str, parts: list[str], family: str, wanted: str = "") -> Sample:
+    """`wanted` is what was asked for and must come up in the story."""
+    return Sample(conversation(d, question, plan, laid_out(d, parts)), family, wanted)
 
 
 def about_hero(d: Draw) -> Sample:
@@ -103,20 +104,20 @@ def about_hero(d: Draw) -> Sample:
     subject = a(hero[2])
     question = d.one((f"Tell me a story about {subject}.", f"Write a short story about {subject}.", f"Please tell a story about {subject} called {hero[0]}.",
                       f"I would like a story about {subject}.", f"Can you tell me a short story about {subject}?"))
-    return finished(d, question, f"A story about {subject}: {hero[0]} finds {a(find)}, and a friend helps.", told(d, hero, place, find, friend), "about_hero")
+    return finished(d, question, f"A story about {subject}: {hero[0]} finds {a(find)}, and a friend helps.", told(d, hero, place, find, friend), "about_hero", hero[2])
 
 
 def about_thing(d: Draw) -> Sample:
     hero, place, find, friend = cast(d)
     question = d.one((f"Tell me a story about {a(find)}.", f"Write a story with {a(find)} in it.", f"A short story about {a(find)}, please."))
-    return finished(d, question, f"{hero[0]} finds {a(find)} near the {place}.", told(d, hero, place, find, friend), "about_thing")
+    return finished(d, question, f"{hero[0]} finds {a(find)} near the {place}.", told(d, hero, place, find, friend), "about_thing", find)
 
 
 def hero_and_thing(d: Draw) -> Sample:
     hero, place, find, friend = cast(d)
     question = d.one((f"Write a short story about {a(hero[2])} and {a(find)}.", f"Tell a story about {hero[0]}, {a(hero[2])}, and {a(find)}.",
                       f"Tell me about {a(hero[2])} who finds {a(find)}."))
-    return finished(d, question, f"{hero[0]} is {a(hero[2])} and finds {a(find)}.", told(d, hero, place, find, friend), "hero_and_thing")
+    return finished(d, question, f"{hero[0]} is {a(hero[2])} and finds {a(find)}.", told(d, hero, place, find, friend), "hero_and_thing", find)
 
 
 def anything(d: Draw) -> Sample:
@@ -136,7 +137,13 @@ def carry_on(d: Draw) -> Sample:
 def at_place(d: Draw) -> Sample:
     hero, place, find, friend = cast(d)
     question = f"Tell me something that happens at the {place}."
-    return finished(d, question, f"{hero[0]} goes to the {place}.", told(d, hero, place, find, friend), "at_place")
+    return finished(d, question, f"{hero[0]} goes to the {place}.", told(d, hero, place, find, friend), "at_place", place)
+
+
+def lost_thing(d: Draw) -> Sample:
+    hero, place, find, friend = cast(d)
+    question = f"How did {hero[0]} come by the {find}? Make it a story."
+    return finished(d, question, f"{hero[0]} finds {a(find)}.", told(d, hero, place, find, friend), "lost_thing", find)
 
 
 def plain(d: Draw) -> str:
@@ -160,5 +167,5 @@ def story_questions(d: Draw) -> Sample:
 FAMILIES = [
     Family("about_hero", about_hero), Family("about_thing", about_thing), Family("hero_and_thing", hero_and_thing),
     Family("anything", anything), Family("carry_on", carry_on), Family("story_questions", story_questions),
-    Family("at_place", at_place, held_out=True),
+    Family("at_place", at_place, held_out=True), Family("lost_thing", lost_thing, held_out=True),
 ]

@@ -6,7 +6,7 @@ import arithmetic
 import tasks
 from chat import Message
 from samples import Family, Sample, conversation, settled
-from words import Draw
+from words import ANIMALS, Draw
 
 ABOUT_SELF = (
     (("What are you?", "Who are you?", "Tell me about yourself.", "Introduce yourself.", "What kind of model are you?"),
@@ -71,6 +71,23 @@ def my_name(d: Draw) -> Sample:
     return Sample(settled(d, messages), "my_name", name)
 
 
+def told_before(d: Draw) -> Sample:
+    """Another fact than the name, said early and asked for later."""
+    city, thing = d.city(), d.one(ANIMALS)
+    said, asked, answer = d.one(((f"I live in {city}.", "Where do I live?", city), (f"My favourite animal is the {thing}.", "What is my favourite animal?", thing)))
+    messages = [Message("user", said), Message("assistant", "Nice to meet you.", "A friendly word."), Message("user", asked),
+                Message("assistant", f"You said: {answer}.", f"The user said: {answer}.")]
+    return Sample(settled(d, messages), "told_before", answer)
+
+
+def name_of_friend(d: Draw) -> Sample:
+    """A name that is not the user's own."""
+    name = d.person()[0]
+    messages = [Message("user", f"My friend is called {name}."), Message("assistant", "That is a nice name.", "A friendly word."),
+                Message("user", "What is my friend called?"), Message("assistant", f"Your friend is called {name}.", f"The user said: {name}.")]
+    return Sample(settled(d, messages), "name_of_friend", name)
+
+
 def joined_turns(d: Draw) -> Sample:
     """Two or three single questions from other files as one conversation."""
     turns = []
@@ -85,4 +102,5 @@ def joined_turns(d: Draw) -> Sample:
 FAMILIES = [
     Family("self_question", self_question), Family("small_talk", small_talk), Family("my_name", my_name),
     Family("joined_turns", joined_turns), Family("unknown", unknown),
+    Family("told_before", told_before, held_out=True), Family("name_of_friend", name_of_friend, held_out=True),
 ]

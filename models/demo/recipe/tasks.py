@@ -179,8 +179,17 @@ def odd_even(d: Draw) -> Sample:
     return Sample(conversation(d, f"Is {n} odd or even?", f"The last digit is {n % 10}, so it is {v}.", f"{n} is {v}."), "odd_even", v)
 
 
+def count_letter(d: Draw) -> Sample:
+    w = d.one((d.one(COMMON), d.one(ANIMALS)))
+    c = d.one(w)
+    lines = ", ".join(x for x in w if x == c)
+    question = f"How often does the letter {c} stand in {w}?"
+    return Sample(conversation(d, question, lines, f"The letter {c} stands {w.count(c)} times in {w}.", thinking=True), "count_letter", f"{w.count(c)} times")
+
+
 FAMILIES = [
-    Family(f.__name__, f, f.__name__ in ("pick", "days_later", "upper", "plural_of"))
+    Family(f.__name__, f, f.__name__ in ("pick", "days_later", "upper", "plural_of", "count_letter"))
     for f in (copy, backwards, sort_numbers, sort_words, largest, count_items, pick, list_kind, spell, unspell, letters_of, first_letter,
-              upper, next_day, days_later, month, date_form, date_later, opposite, plural_of, odd_even)
+              upper, next_day, days_later, month, date_form, date_later, opposite, plural_of, odd_even,
+              count_letter)
 ]

@@ -164,6 +164,13 @@ def define(d: Draw) -> Request:
     return Request(q, {"word": w}, {"meaning": v}, f"The word {w} means: {v}")
 
 
+def room(d: Draw) -> Request:
+    c, n = d.city(), d.num(1, 9)
+    q = d.one((f"Find me a hotel in {c} for {n} nights.", f"I need a hotel in {c} for {n} nights."))
+    price = d.num(40, 300)
+    return Request(q, {"city": c, "nights": n}, {"price": price}, f"I found a hotel in {c}. It costs {price} euros a night.")
+
+
 TOOLS = [
     Tool("get_weather", "Get the weather in a city", {"city": ("string", "name of the city")}, weather),
     Tool("set_timer", "Start a timer", {"minutes": ("integer", "how long")}, timer),
@@ -183,6 +190,7 @@ TOOLS = [
 HELD_OUT_TOOLS = [
     Tool("book_table", "Book a table in a restaurant", {"restaurant": ("string", "name"), "people": ("integer", "how many"), "time": ("string", "hours and minutes")}, table),
     Tool("find_train", "Find the next train", {"from": ("string", "city"), "to": ("string", "city")}, train),
+    Tool("find_hotel", "Find a hotel", {"city": ("string", "which city"), "nights": ("integer", "how many nights")}, room),
     Tool("define_word", "Look up the meaning of a word", {"word": ("string", "the word")}, define),
 ]
 # How a made-up argument is said, what it holds, and its type.
@@ -266,11 +274,15 @@ def one_call(tools: list[Tool], name: str, finish: bool) -> Callable[[Draw], Sam
     return make
 
 
-def from_result(d: Draw) -> Sample:
+def from_result(tools: list[Tool], name: str) -> Callable[[Draw], Sample]:
     """Evaluated on the answer that follows the result."""
-    sample = one_call(TOOLS, "from_result", True)(d)
-    sample.cut, sample.call = -1, None
-    return sample
+
+    def make(d: Draw) -> Sample:
+        sample = one_call(tools, name, True)(d)
+        sample.cut, sample.call = -1, None
+        return sample
+
+    return make
 
 
 def two_calls(d: Draw) -> Sample:
@@ -309,7 +321,8 @@ def no_tool(d: Draw) -> Sample:
 
 
 FAMILIES = [
-    Family("call", one_call(TOOLS, "call", True)), Family("from_result", from_result), Family("two_calls", two_calls),
+    Family("call", one_call(TOOLS, "call", True)), Family("from_result", from_result(TOOLS, "from_result")), Family("two_calls", two_calls),
     Family("turns", turns), Family("no_tool", no_tool),
     Family("new_tool", one_call(HELD_OUT_TOOLS, "new_tool", True), held_out=True),
+    Family("new_result", from_result(HELD_OUT_TOOLS, "new_result"), held_out=True),
 ]

@@ -15,6 +15,7 @@ from training_model import Batch, Losses, TrainingModel
 from weights import Weights, compute_weights, new_router_bias, new_weights
 
 Source = Callable[[Phase, int], Batch]
+Probe = Callable[[Weights, Weights], dict]
 
 
 def phase_at(schedule: Schedule, step: int) -> Phase:
@@ -109,16 +110,28 @@ def log_line(trainer: Trainer, losses: Losses, grown: float) -> dict:
     }
 
 
-def train_piece(trainer: Trainer, source: Source, state: Path, log: Path, limit_s: float) -> bool:
+def write_line(log: Path, line: dict) -> None:
+    print(json.dumps(line), flush=True)
+    with log.open("a") as f:
+        f.write(json.dumps(line) + "\n")
+
+
+def probe_line(trainer: Trainer, probe: Probe) -> dict:
+    """Needles and the indexers' choice with the weights as they would ship."""
+    return {"step": trainer.step, "probe": probe(compute_weights(trainer.weights, torch.float32, "fp8"), trainer.biases)}
+
+
+def train_piece(trainer: Trainer, source: Source, probe: Probe, state: Path, log: Path, limit_s: float) -> bool:
     """Trains until the schedule ends (true) or the time is up (false); saves either way."""
     start = time.monotonic()
-    while trainer.step < trainer.schedule.steps and time.monotonic() - start < limit_s:
-        losses = trainer.run_step(source(phase_at(trainer.schedule, trainer.step), trainer.step))
+    schedule = trainer.schedule
+    while trainer.step < schedule.steps and time.monotonic() - start < limit_s:
+        phase = phase_at(schedule, trainer.step)
+        losses = trainer.run_step(source(phase, trainer.step))
         if trainer.step % 20 == 0 or trainer.step < 3:
-            line = log_line(trainer, losses, time.monotonic() - start)
-            print(json.dumps(line), flush=True)
-            with log.open("a") as f:
-                f.write(json.dumps(line) + "\n")
+            write_line(log, log_line(trainer, losses, time.monotonic() - start))
+        if phase.index_loss and (trainer.step % schedule.probe_every == 0 or trainer.step == schedule.steps):
+            write_line(log, probe_line(trainer, probe))
     trainer.seconds += time.monotonic() - start
     trainer.save(state)
     return trainer.step >= trainer.schedule.steps

@@ -1,7 +1,8 @@
 """The forward pass of training: whole rows, no cache, losses of target, indexers and draft depths.
 
-Attention is dense (causal) or sparse by a mask that the indexers choose. The indexers learn only from their own
-loss: the attention's distribution over the keys, of all heads and of the layers that share the choice.
+Attention is dense (causal) or sparse by a mask that the indexers choose, a band of queries at a time, so that no band
+pays for keys after its last query. The indexers learn only from their own loss: the attention's distribution over
+the keys, of all heads and of the layers that share the choice.
 A few query rows of each sequence carry that loss, half of them rows of answers: an answer must reach a fact far
 back, and among evenly drawn rows such a row is rare. Scores of all rows are needed for the choice alone.
 """
@@ -20,6 +21,8 @@ from settings import Shape
 from weights import Weights
 
 INDEX_STRIDE = 32
+BAND = 1024
+SEQUENCES_AT_ONCE = 16
 
 
 @dataclass
@@ -40,7 +43,7 @@ class Losses:
 class Choice:
     """Which keys a group of layers sees, and what its indexer needs to learn."""
 
-    bias: Tensor | None  # [rows, 1, length, length], 0 or -inf; none when dense
+    bands: list[Tensor] | None  # one a band: [rows, 1, queries, keys up to the last of them], 0 or -inf; none when dense
     scores: Tensor | None  # [rows, sampled, length] with gradient
     owner: int
     targets: list[Tensor]
@@ -114,9 +117,10 @@ def looks(p: Tensor) -> Tensor:
 class TrainingModel:
     """Holds the shape, the tables and the compiled parts; weights come with each call."""
 
-    def __init__(self, shape: Shape, device: str, compiled: bool) -> None:
+    def __init__(self, shape: Shape, device: str, compiled: bool, band: int = BAND) -> None:
         self.shape = shape
         self.device = device
+        self.band = band
         wrap = torch.compile(dynamic=False) if compiled else (lambda f: f)
         self.attention_inputs = wrap(attention_inputs)
         self.query_inputs = wrap(query_inputs)
@@ -131,28 +135,39 @@ class TrainingModel:
 
     # Attention ---------------------------------------------------------------------------------------------
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, rows: int, bias: Tensor | None) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, rows: int, bands: list[Tensor] | None) -> Tensor:
         """q, k [n, heads, qk], v [n, heads, v_dim] -> [n, heads * v_dim]."""
         q, k, v = (t.unflatten(0, (rows, -1)).transpose(1, 2) for t in (q, k, v))
-        if bias is None:
+        if bands is None:
             pad = q.shape[-1] - v.shape[-1]
             o = F.scaled_dot_product_attention(q, k, F.pad(v, (0, pad)), is_causal=True)[..., : self.shape.v_dim]
         else:
-            o = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+            o = torch.cat([self.attend_band(q, k, v, bias) for bias in bands], dim=2)
         return o.transpose(1, 2).flatten(2).flatten(0, 1)
 
+    @staticmethod
+    def attend_band(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
+        """The queries of one band, which end where its keys end."""
+        n_queries, n_keys = bias.shape[-2:]
+        q, k, v = q[:, :, n_keys - n_queries : n_keys], k[:, :, :n_keys], v[:, :, :n_keys]
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+
     @torch.no_grad()
-    def choose(self, q: Tensor, k: Tensor, gates: Tensor) -> Tensor:
-        """The mask of the top keys, a few sequences at a time."""
-        rows, length = q.shape[:2]
-        above = torch.ones(length, length, dtype=torch.bool, device=q.device).triu(1)
-        chunk = max(1, 16384 // length)
-        out = torch.empty(rows, 1, length, length, dtype=q.dtype, device=q.device)
-        for i in range(0, rows, chunk):
-            part = slice(i, i + chunk)
+    def choose(self, q: Tensor, k: Tensor, gates: Tensor) -> list[Tensor]:
+        """The masks of the top keys, band by band."""
+        ends = range(self.band, q.shape[1] + self.band, self.band)
+        return [self.choose_band(q[:, end - self.band : end], k[:, :end], gates[:, end - self.band : end]) for end in ends]
+
+    def choose_band(self, q: Tensor, k: Tensor, gates: Tensor) -> Tensor:
+        """The same for the last queries of [rows, keys], a few sequences at a time."""
+        rows, n_queries, n_keys = q.shape[0], q.shape[1], k.shape[1]
+        later = torch.ones(n_queries, n_keys, dtype=torch.bool, device=q.device).triu(n_keys - n_queries + 1)
+        out = torch.empty(rows, 1, n_queries, n_keys, dtype=q.dtype, device=q.device)
+        for i in range(0, rows, SEQUENCES_AT_ONCE):
+            part = slice(i, i + SEQUENCES_AT_ONCE)
             dots = torch.einsum("bthd,bsd->bths", q[part], k[part])
-            scores = self.masked_sum(dots, gates[part]).masked_fill_(above, float("-inf"))
-            out[part, 0] = keep_top(scores, self.shape.index_topk, q.dtype).masked_fill_(above, float("-inf"))
+            scores = self.masked_sum(dots, gates[part]).masked_fill_(later, float("-inf"))
+            out[part, 0] = keep_top(scores, self.shape.index_topk, q.dtype).masked_fill_(later, float("-inf"))
         return out
 
     def sampled(self, weight: Tensor, seed: int) -> Tensor:
@@ -172,11 +187,11 @@ class TrainingModel:
             return Choice(None, None, layer, [])
         q, k, gates = self.index_parts(h.detach(), cq.detach(), *tables, index_part(w), self.shape)
         q, k, gates = (t.unflatten(0, (rows, -1)) for t in (q, k, gates))
-        bias = self.choose(q, k, gates) if sparse else None
+        bands = self.choose(q, k, gates) if sparse else None
         scores = None
         if picks is not None:
             scores = index_scores(at_rows(q, picks), k, at_rows(gates, picks))
-        return Choice(bias, scores, layer, [])
+        return Choice(bands, scores, layer, [])
 
     @torch.no_grad()
     def add_target(self, choice: Choice, q: Tensor, k: Tensor, rows: int, picks: Tensor | None) -> None:
@@ -227,7 +242,7 @@ class TrainingModel:
                     index = index + self.index_loss(choice, picks)
                 choice = self.open_choice(layer, h, cq, tables, w, rows, sparse, picks)
             self.add_target(choice, q, k, rows, picks)
-            x = self.attention_output(x, self.attend(q, k, v, rows, choice.bias), w["self_attn.o_proj"])
+            x = self.attention_output(x, self.attend(q, k, v, rows, choice.bands), w["self_attn.o_proj"])
             x = self.mlp(layer, x, w, biases, loads)
         index = index + self.index_loss(choice, picks)
         head = weights["lm_head"]
@@ -257,7 +272,7 @@ class TrainingModel:
             else:
                 q = self.query_inputs(u, *tables, attention_part(w), shape)
             self.add_target(choice, q, k, rows, picks)
-            u = self.attention_output(u, self.attend(q, k, v, rows, choice.bias), w["self_attn.o_proj"])
+            u = self.attention_output(u, self.attend(q, k, v, rows, choice.bands), w["self_attn.o_proj"])
             u = self.mlp(layer, u, w, biases, loads)
             y = self.final_norm(u, w["shared_head.norm"], shape.eps, weights["lm_head"].dtype)
             target = shifted(batch.tokens, depth + 1).flatten()

@@ -60,6 +60,31 @@ class ForwardPasses(unittest.TestCase):
             for a, b in zip(trained, self.cached_losses(sparse, exact=False)):
                 self.assertAlmostEqual(a, b, delta=2e-3)
 
+    def test_bands_choose_the_top_keys_and_attend_to_no_other(self) -> None:
+        rng = torch.Generator().manual_seed(4)
+        q, k, gates = (torch.randn(*size, generator=rng) for size in ((2, 96, 2, 8), (2, 96, 8), (2, 96, 2)))
+        scores = (torch.einsum("bthd,bsd->bths", q, k).relu() * gates[..., None]).sum(2)
+        scores = scores.masked_fill(torch.ones(96, 96, dtype=torch.bool).triu(1), float("-inf"))
+        kth = scores.topk(TINY.index_topk, dim=-1).values[..., -1:]
+        heads = [torch.randn(2 * 96, 2, 16, generator=rng) for _ in range(3)]
+        for band in (96, 32, 40):
+            model = TrainingModel(TINY, "cpu", compiled=False, band=band)
+            bands = model.choose(q, k, gates)
+            whole = torch.cat([torch.nn.functional.pad(b, (0, 96 - b.shape[-1]), value=float("-inf")) for b in bands], dim=2)[:, 0]
+            kept = whole == 0
+            self.assertEqual(kept.sum(-1)[0].tolist(), [min(i + 1, TINY.index_topk) for i in range(96)])
+            self.assertTrue(bool((scores[kept] >= kth.expand_as(scores)[kept]).all()))
+            split = [t.unflatten(0, (2, -1)).transpose(1, 2) for t in heads]
+            wanted = torch.nn.functional.scaled_dot_product_attention(*split, attn_mask=whole[:, None]).transpose(1, 2).flatten(2).flatten(0, 1)
+            self.assertTrue(torch.allclose(model.attend(*heads, 2, bands), wanted, atol=1e-5))
+
+    def test_half_of_the_rows_that_teach_the_indexers_predict_answers(self) -> None:
+        weight = torch.full((2, 512), 0.1)
+        weight[:, 400:420] = 1.0
+        picks = TrainingModel(TINY, "cpu", compiled=False).sampled(weight, 1)
+        answers = ((picks >= 399) & (picks < 419)).sum(-1)
+        self.assertTrue(bool((answers >= picks.shape[1] // 2).all()))
+
     def test_sparse_differs_from_dense_past_topk(self) -> None:
         self.assertNotAlmostEqual(self.cached_losses(True)[0], self.cached_losses(False)[0], delta=1e-5)
 
