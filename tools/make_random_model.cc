@@ -1,17 +1,23 @@
 // make_random_model FOLDER [--config FILE] [--seed N] [--std X] [--shard-mb N]
+//                         [--experts bf16|fp8|mxfp4] [--rest bf16|fp8]
 //
-// Writes a checkpoint with random bf16 weights in the shape of a config.json, for work on speed and
-// memory; the default is a glm_moe_dsa model of 1.04 B parameters. The same seed gives the same
-// bytes. Matrices are normal; norms lie near 1; the router's F32 bias is like a trained one's (a
-// common level, differences far below it), so that rounding it to bf16 would show.
+// Writes a checkpoint with random weights in the shape of a config.json, for work on speed and
+// memory; the default is a glm_moe_dsa model of 1.04 B parameters in bf16. The same seed gives the
+// same bytes. --experts and --rest choose the formats of routed and shared experts and of the other
+// linear layers: FP8 in blocks of 128 x 128, MXFP4 as Quark writes it, with random codes and scales
+// that give weights of the same size. Matrices are normal; norms lie near 1; the router's F32 bias
+// is like a trained one's (a common level, differences far below it), so that rounding it to bf16
+// would show.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +27,8 @@
 #include "model/config.h"
 #include "model/weights.h"
 #include "tensor/bf16.h"
+#include "tensor/quant/fp8_block.h"
+#include "tensor/quant/mxfp4.h"
 
 namespace bascule {
 namespace {
@@ -129,27 +137,71 @@ struct Options {
   uint64_t seed = 1;
   float std = 0.02f;
   int64_t shard_bytes = int64_t{950} << 20;
+  WeightFormat experts = WeightFormat::kBf16, rest = WeightFormat::kBf16;
 };
 
-TensorToWrite declaration(const ExpectedTensor& t) {
-  return {t.name, t.keeps_f32 ? Dtype::kF32 : Dtype::kBf16, t.shape, nullptr};
-}
+// The format of a tensor, of which the file holds one of two parts.
+struct PlannedTensor {
+  ExpectedTensor expected;
+  WeightFormat format = WeightFormat::kBf16;
+  bool is_scale = false;
 
-int64_t bytes_of(const ExpectedTensor& t) {
-  return t.n_elements() * size_bytes(declaration(t).dtype);
+  TensorToWrite declaration() const {
+    const auto& shape = expected.shape;
+    const std::string& name = expected.name;
+    if (expected.keeps_f32) return {name, Dtype::kF32, shape, nullptr};
+    if (format == WeightFormat::kFp8Blocks) {
+      if (!is_scale) return {name, Dtype::kF8E4m3, shape, nullptr};
+      return {
+          name + "_scale_inv", Dtype::kF32, {fp8_blocks(shape[0]), fp8_blocks(shape[1])}, nullptr};
+    }
+    if (format == WeightFormat::kMxfp4) {
+      if (!is_scale) return {name, Dtype::kU8, {shape[0], mxfp4_bytes(shape[1])}, nullptr};
+      return {name + "_scale", Dtype::kU8, {shape[0], mxfp4_groups(shape[1])}, nullptr};
+    }
+    return {name, Dtype::kBf16, shape, nullptr};
+  }
+  int64_t size_bytes() const {
+    const TensorToWrite t = declaration();
+    int64_t bytes = bascule::size_bytes(t.dtype);
+    for (const int64_t extent : t.shape) bytes *= extent;
+    return bytes;
+  }
+};
+
+// Every tensor of the file, each weight's scales after it. As published, the embedding, the head,
+// the router and the indexer's weights stay bf16.
+std::vector<PlannedTensor> planned(std::vector<ExpectedTensor> tensors, const Options& options) {
+  std::vector<PlannedTensor> all;
+  for (ExpectedTensor& t : tensors) {
+    const bool is_linear = t.shape.size() == 2 && t.part != "embedding" && t.part != "head" &&
+                           t.name.find("mlp.gate.") == std::string::npos &&
+                           t.name.find("weights_proj") == std::string::npos &&
+                           t.name.find("eh_proj") == std::string::npos;
+    const bool is_expert = t.name.find("experts.") != std::string::npos;
+    const WeightFormat format = !is_linear  ? WeightFormat::kBf16
+                                : is_expert ? options.experts
+                                            : options.rest;
+    all.push_back({t, format, false});
+    if (!is_plain(format)) all.push_back({std::move(t), format, true});
+  }
+  return all;
 }
 
 class Generator {
  public:
   explicit Generator(const Options& options)
       : seed_(options.seed),
+        std_(options.std),
         matrix_(normal_.bf16_values(0, options.std)),
         scale_(normal_.bf16_values(1, 0.05f)),
         shift_(normal_.bf16_values(0, 0.05f)) {}
 
   // Each tensor's values depend on its name and the seed alone.
-  Status write(SafetensorsWriter& writer, size_t index, const ExpectedTensor& t) const {
-    SplitMix random(seed_ * 0x2545f4914f6cdd1d ^ hash(t.name));
+  Status write(SafetensorsWriter& writer, size_t index, const PlannedTensor& planned) const {
+    const ExpectedTensor& t = planned.expected;
+    SplitMix random(seed_ * 0x2545f4914f6cdd1d ^ hash(planned.declaration().name));
+    if (!is_plain(planned.format)) return write_block_format(writer, index, planned, random);
     if (t.keeps_f32) return write_bias(writer, index, t, random);
     const bool is_matrix = t.shape.size() == 2;
     return write_bf16(writer, index, t, random,
@@ -173,26 +225,51 @@ class Generator {
     return {};
   }
 
+  // Any E2M1 code, and E4M3 codes below 2 in magnitude; scales make their values as large as those
+  // of the other matrices: uniform codes have a root mean square of 2.8 and of 0.5.
+  Status write_block_format(SafetensorsWriter& writer, size_t index, const PlannedTensor& t,
+                            SplitMix& random) const {
+    const bool is_mxfp4 = t.format == WeightFormat::kMxfp4;
+    if (t.is_scale && !is_mxfp4) {
+      std::vector<float> scales(static_cast<size_t>(t.size_bytes() / 4));
+      for (float& s : scales) s = std_ * (1.5f + static_cast<float>(random.next() % 1024) / 1024);
+      return writer.append(index, scales.data(), t.size_bytes());
+    }
+    const auto exponent = static_cast<uint64_t>(127 + std::ilogb(std_ / 2.8f));
+    std::vector<uint8_t> piece(1 << 20);
+    for (int64_t left = t.size_bytes(); left > 0; left -= int64_t(piece.size())) {
+      for (size_t i = 0; i < piece.size(); i += 8) {
+        uint64_t bytes = random.next();
+        if (!is_mxfp4) bytes &= 0xbfbfbfbfbfbfbfbf;
+        if (t.is_scale) bytes = exponent * 0x0101010101010101 + (bytes & 0x0101010101010101);
+        std::copy_n(reinterpret_cast<const uint8_t*>(&bytes), 8, &piece[i]);
+      }
+      BASCULE_TRY(writer.append(index, piece.data(), std::min(left, int64_t(piece.size()))));
+    }
+    return {};
+  }
+
   Status write_bias(SafetensorsWriter& writer, size_t index, const ExpectedTensor& t,
                     SplitMix& random) const {
     std::vector<float> bias;
     for (int64_t i = 0; i < t.n_elements(); ++i)
       bias.push_back(7.0f + 0.05f * normal_.at(random.next()));
-    return writer.append(index, bias.data(), bytes_of(t));
+    return writer.append(index, bias.data(), t.n_elements() * 4);
   }
 
   uint64_t seed_;
+  float std_;
   NormalTable normal_;
   std::vector<uint16_t> matrix_, scale_, shift_;
 };
 
 // Tensors in order, a new shard where the next would pass the limit.
-std::vector<std::vector<ExpectedTensor>> shards_of(std::vector<ExpectedTensor> tensors,
-                                                   int64_t shard_bytes) {
-  std::vector<std::vector<ExpectedTensor>> shards;
+std::vector<std::vector<PlannedTensor>> shards_of(std::vector<PlannedTensor> tensors,
+                                                  int64_t shard_bytes) {
+  std::vector<std::vector<PlannedTensor>> shards;
   int64_t used = 0;
-  for (ExpectedTensor& t : tensors) {
-    const int64_t bytes = bytes_of(t);
+  for (PlannedTensor& t : tensors) {
+    const int64_t bytes = t.size_bytes();
     if (shards.empty() || used + bytes > shard_bytes) {
       shards.emplace_back();
       used = 0;
@@ -203,10 +280,10 @@ std::vector<std::vector<ExpectedTensor>> shards_of(std::vector<ExpectedTensor> t
   return shards;
 }
 
-Status write_shard(const std::filesystem::path& path, const std::vector<ExpectedTensor>& tensors,
+Status write_shard(const std::filesystem::path& path, const std::vector<PlannedTensor>& tensors,
                    const Generator& generator) {
   std::vector<TensorToWrite> declarations;
-  for (const ExpectedTensor& t : tensors) declarations.push_back(declaration(t));
+  for (const PlannedTensor& t : tensors) declarations.push_back(t.declaration());
   BASCULE_TRY_ASSIGN(SafetensorsWriter writer,
                      SafetensorsWriter::create(path, declarations, {{"format", "pt"}}));
   for (size_t i = 0; i < tensors.size(); ++i) BASCULE_TRY(generator.write(writer, i, tensors[i]));
@@ -227,17 +304,17 @@ Status write_model(const Options& options) {
     return internal(options.folder.string() + ": cannot be made a folder: " + error.message());
 
   const Generator generator(options);
-  const auto shards = shards_of(expected_tensors(config), options.shard_bytes);
+  const auto shards = shards_of(planned(expected_tensors(config), options), options.shard_bytes);
   std::string weight_map;
   int64_t n_parameters = 0, total_bytes = 0;
   for (size_t s = 0; s < shards.size(); ++s) {
     const std::string file = fmt::format("model-{:05}-of-{:05}.safetensors", s + 1, shards.size());
     BASCULE_TRY(write_shard(options.folder / file, shards[s], generator));
-    for (const ExpectedTensor& t : shards[s]) {
-      weight_map +=
-          fmt::format("{}    \"{}\": \"{}\"", weight_map.empty() ? "" : ",\n", t.name, file);
-      n_parameters += t.n_elements();
-      total_bytes += bytes_of(t);
+    for (const PlannedTensor& t : shards[s]) {
+      weight_map += fmt::format("{}    \"{}\": \"{}\"", weight_map.empty() ? "" : ",\n",
+                                t.declaration().name, file);
+      n_parameters += t.is_scale ? 0 : t.expected.n_elements();
+      total_bytes += t.size_bytes();
     }
   }
   constexpr const char* kIndex =
@@ -256,9 +333,17 @@ bool parse_number(std::string_view text, T& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+std::optional<WeightFormat> format_named(std::string_view name) {
+  if (name == "bf16") return WeightFormat::kBf16;
+  if (name == "fp8") return WeightFormat::kFp8Blocks;
+  if (name == "mxfp4") return WeightFormat::kMxfp4;
+  return {};
+}
+
 Result<Options> parse_options(int argc, char** argv) {
   const Status usage = invalid_argument(
-      "usage: make_random_model FOLDER [--config FILE] [--seed N] [--std X] [--shard-mb N]");
+      "usage: make_random_model FOLDER [--config FILE] [--seed N] [--std X] [--shard-mb N] "
+      "[--experts bf16|fp8|mxfp4] [--rest bf16|fp8]");
   if (argc < 2 || argv[1][0] == '-' || argc % 2 != 0) return usage;
   Options options;
   options.folder = argv[1];
@@ -276,6 +361,10 @@ Result<Options> parse_options(int argc, char** argv) {
       int64_t mb = 0;
       if (!parse_number(value, mb) || mb < 1 || mb > 1 << 20) return usage;
       options.shard_bytes = mb << 20;
+    } else if (flag == "--experts" && format_named(value)) {
+      options.experts = *format_named(value);
+    } else if (flag == "--rest" && format_named(value) && value != "mxfp4") {
+      options.rest = *format_named(value);
     } else {
       return usage;
     }

@@ -25,18 +25,24 @@ struct Avx2 : Simd<8> {
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(bits, bits), 0x08);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
   }
-  // Codes become halves of 2^-8 their value: exponents of half the width fit, subnormals as they
-  // are. Adding 1 to the code carries into bit 14 for NaN alone, which a half needs too.
-  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[2]) {
-    const __m256i wide =
-        _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
-    const __m256i bits = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(-0x4080));
-    const __m256i nan = _mm256_and_si256(_mm256_add_epi16(bits, _mm256_set1_epi16(0x80)),
-                                         _mm256_set1_epi16(0x4000));
-    const __m256i halves = _mm256_or_si256(bits, nan);
-    const Float factor = set(scale * 256);
-    out[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(halves)) * factor;
-    out[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)) * factor;
+  // As a float a code's bits are 2^-120 of its value, subnormals included. NaN, and scales that
+  // 2^120 would make infinite, are left to the plain loop.
+  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[4]) {
+    const __m256i all = _mm256_loadu_si256((const __m256i_u*)codes);
+    const __m256i seven = _mm256_set1_epi8(0x7f);
+    const __m256i is_nan = _mm256_cmpeq_epi8(_mm256_and_si256(all, seven), seven);
+    if (_mm256_movemask_epi8(is_nan) != 0 || !(__builtin_fabsf(scale) < 128)) [[unlikely]]
+      return read_odd_e4m3(codes, scale, out);
+    const Float factor = set(scale * 0x1p120f);
+    unroll<4>([&](auto v) __attribute__((always_inline)) {
+      const __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i_u*)(codes + 8 * v)));
+      const __m256i bits =
+          _mm256_and_si256(_mm256_slli_epi32(wide, 20), _mm256_set1_epi32(int(0x87f00000)));
+      out[v] = _mm256_castsi256_ps(bits) * factor;
+    });
+  }
+  [[gnu::noinline]] static void read_odd_e4m3(const uint8_t* codes, float scale, Float (&out)[4]) {
+    Simd<8>::read_e4m3(codes, scale, out);
   }
   // The upper halves of the floats by two tables, their high and low bytes. Codes are first put
   // where the interleavings below, which work on each 128 bits, leave the columns in order.

@@ -22,13 +22,18 @@ struct Avx512 : Simd<16> {
   [[gnu::always_inline]] static void store(bf16* p, Float v) {
     _mm256_storeu_si256((__m256i_u*)p, _mm512_cvtepi32_epi16((__m512i)bf16_bits(v)));
   }
-  // As in avx2.cc.
-  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[1]) {
-    const __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i*)codes));
-    const __m256i bits = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(-0x4080));
-    const __m256i nan = _mm256_and_si256(_mm256_add_epi16(bits, _mm256_set1_epi16(0x80)),
-                                         _mm256_set1_epi16(0x4000));
-    out[0] = _mm512_cvtph_ps(_mm256_or_si256(bits, nan)) * set(scale * 256);
+  // Codes become halves of 2^-8 their value: exponents of half the width fit, subnormals as they
+  // are. Adding 1 to the code carries into bit 14 for NaN alone, which a half needs too.
+  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[2]) {
+    const Float factor = set(scale * 256);
+    unroll<2>([&](auto v) __attribute__((always_inline)) {
+      const __m256i wide =
+          _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i_u*)(codes + 16 * v)));
+      const __m256i bits = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(-0x4080));
+      const __m256i nan = _mm256_and_si256(_mm256_add_epi16(bits, _mm256_set1_epi16(0x80)),
+                                           _mm256_set1_epi16(0x4000));
+      out[v] = _mm512_cvtph_ps(_mm256_or_si256(bits, nan)) * factor;
+    });
   }
   // A byte becomes 64 bits whose halves begin with its two codes; a code is the place of its value
   // in a register of 16 floats.

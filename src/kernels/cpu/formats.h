@@ -41,7 +41,7 @@ struct PlainRow {
 // E4M3 codes with a float for each kGroup columns.
 template <int64_t kGroup>
 struct Fp8Row {
-  static constexpr int64_t kLine = 64, kRead = 16;
+  static constexpr int64_t kLine = 64, kRead = 32;
   template <class V>
   static constexpr int kVectors = kRead / V::kLanes;
 

@@ -16,14 +16,13 @@ struct Neon : Simd<4> {
     __builtin_memcpy(&bits, p, sizeof(bits));
     return vcvt_f32_f16(vreinterpret_f16_u16(bits));
   }
-  // As in avx2.cc.
-  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[4]) {
-    const int8x16_t wide = vreinterpretq_s8_u8(vld1q_u8(codes));
-    const int16x8_t halves[2] = {vmovl_s8(vget_low_s8(wide)), vmovl_s8(vget_high_s8(wide))};
+  // As in avx512.cc.
+  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[8]) {
     const Float factor = set(scale * 256);
-    unroll<2>([&](auto i) __attribute__((always_inline)) {
+    unroll<4>([&](auto i) __attribute__((always_inline)) {
+      const int16x8_t wide = vmovl_s8(vreinterpret_s8_u8(vld1_u8(codes + 8 * i)));
       const uint16x8_t bits =
-          vandq_u16(vshlq_n_u16(vreinterpretq_u16_s16(halves[i]), 7), vdupq_n_u16(0xbf80));
+          vandq_u16(vshlq_n_u16(vreinterpretq_u16_s16(wide), 7), vdupq_n_u16(0xbf80));
       const uint16x8_t nan = vandq_u16(vaddq_u16(bits, vdupq_n_u16(0x80)), vdupq_n_u16(0x4000));
       const uint16x8_t all = vorrq_u16(bits, nan);
       out[2 * i] = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(all))) * factor;

@@ -103,11 +103,11 @@ struct Simd {
     return (is_nan & quiet) | (~is_nan & rounded);
   }
 
-  // 16 E4M3 codes times their scale, and 32 E2M1 codes, two a byte, the even column low.
+  // 32 E4M3 codes times their scale, and 32 E2M1 codes, two a byte, the even column low.
   [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale,
-                                               Float (&out)[16 / lanes]) {
+                                               Float (&out)[32 / lanes]) {
     // As a float the bits are 2^-120 of the value, subnormals included, but for NaN.
-    for (int v = 0; v < 16 / lanes; ++v) {
+    for (int v = 0; v < 32 / lanes; ++v) {
       for (int i = 0; i < lanes; ++i) {
         const uint32_t code = codes[v * lanes + i], magnitude = (code & 0x7f) << 20;
         const uint32_t nan = (code & 0x7f) == 0x7f ? 0x7fc00000 : 0;
