@@ -195,7 +195,10 @@ class Generator {
         std_(options.std),
         matrix_(normal_.bf16_values(0, options.std)),
         scale_(normal_.bf16_values(1, 0.05f)),
-        shift_(normal_.bf16_values(0, 0.05f)) {}
+        shift_(normal_.bf16_values(0, 0.05f)) {
+    for (const uint16_t bits : normal_.bf16_values(0, kFp8Deviation))
+      fp8_.push_back(fp8_e4m3_code(to_float(bf16{bits})));
+  }
 
   // Each tensor's values depend on its name and the seed alone.
   Status write(SafetensorsWriter& writer, size_t index, const PlannedTensor& planned) const {
@@ -225,14 +228,15 @@ class Generator {
     return {};
   }
 
-  // Any E2M1 code, and E4M3 codes below 2 in magnitude; scales make their values as large as those
-  // of the other matrices: uniform codes have a root mean square of 2.8 and of 0.5.
+  // E4M3 codes of normal values whose largest of many would be 448, and any E2M1 code, which have a
+  // root mean square of 2.8; scales make their values as large as those of the other matrices.
   Status write_block_format(SafetensorsWriter& writer, size_t index, const PlannedTensor& t,
                             SplitMix& random) const {
     const bool is_mxfp4 = t.format == WeightFormat::kMxfp4;
     if (t.is_scale && !is_mxfp4) {
       std::vector<float> scales(static_cast<size_t>(t.size_bytes() / 4));
-      for (float& s : scales) s = std_ * (1.5f + static_cast<float>(random.next() % 1024) / 1024);
+      for (float& s : scales)
+        s = std_ / kFp8Deviation * (0.75f + static_cast<float>(random.next() % 1024) / 2048);
       return writer.append(index, scales.data(), t.size_bytes());
     }
     const auto exponent = static_cast<uint64_t>(127 + std::ilogb(std_ / 2.8f));
@@ -240,7 +244,12 @@ class Generator {
     for (int64_t left = t.size_bytes(); left > 0; left -= int64_t(piece.size())) {
       for (size_t i = 0; i < piece.size(); i += 8) {
         uint64_t bytes = random.next();
-        if (!is_mxfp4) bytes &= 0xbfbfbfbfbfbfbfbf;
+        if (!is_mxfp4) {
+          const uint64_t other = random.next();
+          for (size_t k = 0; k < 8; ++k)
+            piece[i + k] = fp8_[((k < 4 ? bytes : other) >> (16 * (k % 4))) & 0xffff];
+          continue;
+        }
         if (t.is_scale) bytes = exponent * 0x0101010101010101 + (bytes & 0x0101010101010101);
         std::copy_n(reinterpret_cast<const uint8_t*>(&bytes), 8, &piece[i]);
       }
@@ -257,9 +266,12 @@ class Generator {
     return writer.append(index, bias.data(), t.n_elements() * 4);
   }
 
+  static constexpr float kFp8Deviation = 107;  // 448 is 4.2 of them
+
   uint64_t seed_;
   float std_;
   NormalTable normal_;
+  std::vector<uint8_t> fp8_;  // as matrix_, E4M3 codes
   std::vector<uint16_t> matrix_, scale_, shift_;
 };
 

@@ -25,13 +25,20 @@ struct Avx2 : Simd<8> {
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(bits, bits), 0x08);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
   }
-  // As a float a code's bits are 2^-120 of its value, subnormals included. NaN, and scales that
-  // 2^120 would make infinite, are left to the plain loop.
-  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[4]) {
+  // As a float a code's bits are 2^-120 of its value. Three kinds of codes and scales are left to a
+  // table: NaN; subnormals, on which some processors' multipliers stumble (a weight in ten thousand
+  // is one where the largest of many has the largest code); scales that 2^120 would make infinite.
+  [[gnu::always_inline]] static bool is_odd_e4m3(const uint8_t* codes, float scale) {
     const __m256i all = _mm256_loadu_si256((const __m256i_u*)codes);
-    const __m256i seven = _mm256_set1_epi8(0x7f);
-    const __m256i is_nan = _mm256_cmpeq_epi8(_mm256_and_si256(all, seven), seven);
-    if (_mm256_movemask_epi8(is_nan) != 0 || !(__builtin_fabsf(scale) < 128)) [[unlikely]]
+    const __m256i magnitude = _mm256_and_si256(all, _mm256_set1_epi8(0x7f));
+    const __m256i small = _mm256_cmpgt_epi8(_mm256_set1_epi8(8), magnitude);
+    const __m256i zero = _mm256_cmpeq_epi8(magnitude, _mm256_setzero_si256());
+    const __m256i nan = _mm256_cmpeq_epi8(magnitude, _mm256_set1_epi8(0x7f));
+    const __m256i odd = _mm256_or_si256(_mm256_andnot_si256(zero, small), nan);
+    return _mm256_movemask_epi8(odd) != 0 || !(__builtin_fabsf(scale) < 128);
+  }
+  [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[4]) {
+    if (is_odd_e4m3(codes, scale)) [[unlikely]]
       return read_odd_e4m3(codes, scale, out);
     const Float factor = set(scale * 0x1p120f);
     unroll<4>([&](auto v) __attribute__((always_inline)) {

@@ -22,18 +22,32 @@ struct Avx512 : Simd<16> {
   [[gnu::always_inline]] static void store(bf16* p, Float v) {
     _mm256_storeu_si256((__m256i_u*)p, _mm512_cvtepi32_epi16((__m512i)bf16_bits(v)));
   }
-  // Codes become halves of 2^-8 their value: exponents of half the width fit, subnormals as they
-  // are. Adding 1 to the code carries into bit 14 for NaN alone, which a half needs too.
+  // As a float a code's bits are 2^-120 of its value. Three kinds of codes and scales are left to a
+  // table: NaN; subnormals, on which some processors' multipliers stumble (a weight in ten thousand
+  // is one where the largest of many has the largest code); scales that 2^120 would make infinite.
+  [[gnu::always_inline]] static bool is_odd_e4m3(const uint8_t* codes, float scale) {
+    const __m256i all = _mm256_loadu_si256((const __m256i_u*)codes);
+    const __m256i magnitude = _mm256_and_si256(all, _mm256_set1_epi8(0x7f));
+    const __m256i small = _mm256_cmpgt_epi8(_mm256_set1_epi8(8), magnitude);
+    const __m256i zero = _mm256_cmpeq_epi8(magnitude, _mm256_setzero_si256());
+    const __m256i nan = _mm256_cmpeq_epi8(magnitude, _mm256_set1_epi8(0x7f));
+    const __m256i odd = _mm256_or_si256(_mm256_andnot_si256(zero, small), nan);
+    return _mm256_movemask_epi8(odd) != 0 || !(__builtin_fabsf(scale) < 128);
+  }
   [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[2]) {
-    const Float factor = set(scale * 256);
+    if (is_odd_e4m3(codes, scale)) [[unlikely]]
+      return read_odd_e4m3(codes, scale, out);
+    const Float factor = set(scale * 0x1p120f);
     unroll<2>([&](auto v) __attribute__((always_inline)) {
-      const __m256i wide =
-          _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i_u*)(codes + 16 * v)));
-      const __m256i bits = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(-0x4080));
-      const __m256i nan = _mm256_and_si256(_mm256_add_epi16(bits, _mm256_set1_epi16(0x80)),
-                                           _mm256_set1_epi16(0x4000));
-      out[v] = _mm512_cvtph_ps(_mm256_or_si256(bits, nan)) * factor;
+      const __m512i wide =
+          _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i_u*)(codes + 16 * v)));
+      const __m512i bits =
+          _mm512_and_si512(_mm512_slli_epi32(wide, 20), _mm512_set1_epi32(int(0x87f00000)));
+      out[v] = _mm512_castsi512_ps(bits) * factor;
     });
+  }
+  [[gnu::noinline]] static void read_odd_e4m3(const uint8_t* codes, float scale, Float (&out)[2]) {
+    Simd<16>::read_e4m3(codes, scale, out);
   }
   // A byte becomes 64 bits whose halves begin with its two codes; a code is the place of its value
   // in a register of 16 floats.

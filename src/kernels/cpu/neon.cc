@@ -16,7 +16,8 @@ struct Neon : Simd<4> {
     __builtin_memcpy(&bits, p, sizeof(bits));
     return vcvt_f32_f16(vreinterpret_f16_u16(bits));
   }
-  // As in avx512.cc.
+  // Codes become halves of 2^-8 their value: exponents of half the width fit, subnormals as they
+  // are. Adding 1 to the code carries into bit 14 for NaN alone, which a half needs too.
   [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale, Float (&out)[8]) {
     const Float factor = set(scale * 256);
     unroll<4>([&](auto i) __attribute__((always_inline)) {

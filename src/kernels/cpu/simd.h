@@ -31,6 +31,23 @@ template <int n, typename F>
   unroll_over(std::make_integer_sequence<int, n>{}, f);
 }
 
+// The values of all E4M3 codes.
+struct E4m3Table {
+  float values[256];
+
+  constexpr E4m3Table() : values() {
+    for (int code = 0; code < 256; ++code) {
+      const int exponent = (code >> 3) & 15, mantissa = code & 7;
+      float magnitude = exponent == 0 ? mantissa : 8 + mantissa;
+      for (int e = 1; e < exponent; ++e) magnitude *= 2;
+      magnitude *= 0x1p-9f;
+      if ((code & 0x7f) == 0x7f) magnitude = __builtin_nanf("");
+      values[code] = code < 128 ? magnitude : -magnitude;
+    }
+  }
+};
+constexpr E4m3Table kE4m3;
+
 template <int lanes>
 struct Types;  // a size that is a template's parameter is lost on gcc 12
 template <>
@@ -106,17 +123,8 @@ struct Simd {
   // 32 E4M3 codes times their scale, and 32 E2M1 codes, two a byte, the even column low.
   [[gnu::always_inline]] static void read_e4m3(const uint8_t* codes, float scale,
                                                Float (&out)[32 / lanes]) {
-    // As a float the bits are 2^-120 of the value, subnormals included, but for NaN.
-    for (int v = 0; v < 32 / lanes; ++v) {
-      for (int i = 0; i < lanes; ++i) {
-        const uint32_t code = codes[v * lanes + i], magnitude = (code & 0x7f) << 20;
-        const uint32_t nan = (code & 0x7f) == 0x7f ? 0x7fc00000 : 0;
-        const uint32_t bits = magnitude | nan | (code & 0x80) << 24;
-        float value;
-        __builtin_memcpy(&value, &bits, sizeof(value));
-        out[v][i] = value * 0x1p120f * scale;
-      }
-    }
+    for (int v = 0; v < 32 / lanes; ++v)
+      for (int i = 0; i < lanes; ++i) out[v][i] = kE4m3.values[codes[v * lanes + i]] * scale;
   }
   [[gnu::always_inline]] static void read_e2m1(const uint8_t* codes, float scale,
                                                Float (&out)[32 / lanes]) {
