@@ -72,5 +72,16 @@ with tempfile.TemporaryDirectory() as temporary:
     deviation = (sum(x * x for x in embedding) / len(embedding)) ** 0.5
     assert abs(mean) < 5e-4 and abs(deviation - 0.02) < 5e-4, (mean, deviation)
 
+    formats = pathlib.Path(temporary) / "formats"
+    make(formats, "--experts", "mxfp4", "--rest", "fp8")
+    found = tensors(formats)
+    for name, (_, shape) in golden.items():
+        if ".experts." in name or ".shared_experts." in name:
+            assert found[name] == ("U8", [shape[0], shape[1] // 2]), name
+            assert found[name + "_scale"] == ("U8", [shape[0], shape[1] // 32]), name
+        elif name.endswith("_proj.weight") and "weights_proj" not in name:
+            assert found[name] == ("F8_E4M3", shape), name
+            assert found[name + "_scale_inv"][1] == [-(-n // 128) for n in shape], name
+
     failed = subprocess.run([PROGRAM, one, "--seed", "x"], capture_output=True, text=True)
     assert failed.returncode == 1 and "usage: make_random_model" in failed.stderr

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/quote.h"
+#include "model/declared_formats.h"
 #include "model/stored_format.h"
 
 namespace bascule {
@@ -187,6 +188,7 @@ class Accountant {
     std::sort(report_.tensors.begin(), report_.tensors.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
     summarise_skips();
+    compare_with_config();
     return std::move(report_);
   }
 
@@ -334,6 +336,35 @@ class Accountant {
     add(tensor, kSkipped, reason, "");
     ++report_.n_skipped;
     if (tensor.name == "lm_head.weight") compare_tied_head(tensor);
+  }
+
+  // Other programs go by the list in config.json; here the tensors are trusted.
+  void compare_with_config() {
+    const Result<std::string> config = checkpoint_.read_text("config.json");
+    if (!config.ok()) return;
+    const auto declared = DeclaredFormats::parse(*config, c_.n_layers);
+    if (!declared.ok()) return;
+    int64_t n_differing = 0;
+    std::string first;
+    for (const Slot& slot : table_.slots()) {
+      const StoredTensor* stored = checkpoint_.find(slot.expected.name);
+      if (slot.matrix == nullptr || stored == nullptr) continue;
+      const std::string module =
+          slot.expected.name.substr(0, slot.expected.name.size() - strlen(".weight"));
+      const auto said = declared->of(module);
+      const StoredFormat is = format_of(*stored, slot);
+      if (!said || !is.fault.empty() || *said == is.format) continue;
+      if (is_plain(*said) && is_plain(is.format)) continue;
+      if (n_differing++ == 0)
+        first = fmt::format("{} is {}, config.json has it as {}", in_quotes(slot.expected.name),
+                            name(is.format), name(*said));
+    }
+    if (n_differing > 0)
+      notice(
+          fmt::format("{} of config.json's quantization_config ({}) {} not as stored ({}): the "
+                      "stored types are trusted",
+                      n_differing == 1 ? "1 weight" : fmt::format("{} weights", n_differing),
+                      declared->method(), n_differing == 1 ? "is" : "are", first));
   }
 
   // Somebody may have trained the head after the flag was written.

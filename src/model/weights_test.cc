@@ -350,6 +350,21 @@ TEST(Weights, NameAScaleThatNothingUses) {
   EXPECT_THAT(Opened(toy).error(), HasSubstr("unknown"));
 }
 
+// https://github.com/jundot/omlx/issues/2326
+// https://github.com/sgl-project/sglang/pull/39317
+TEST(Weights, TrustTheTensorsWhereConfigJsonDisagreesAndSaySoOnce) {
+  ToyCheckpoint toy;
+  toy.fields["quantization_config"] =
+      R"({"quant_method": "fp8", "modules_to_not_convert": ["lm_head", "model.eh_proj"]})";
+  const auto weights = Opened(toy).load();
+  ASSERT_TRUE(weights.ok()) << weights.status().message();
+  EXPECT_THAT(weights->notices,
+              ElementsAre(AllOf(HasSubstr("the stored types are trusted"), HasSubstr("is BF16"),
+                                HasSubstr("config.json has it as FP8 128x128"))));
+  toy.fields["quantization_config"] = R"({"quant_method": "fp8", "modules_to_not_convert": ["*"]})";
+  EXPECT_THAT(Opened(toy).load()->notices, IsEmpty());
+}
+
 TEST(Weights, RefuseAWeightWithTwoKindsOfScales) {
   ToyCheckpoint toy;
   const std::string name = "model.layers.2.mlp.experts.0.down_proj.weight";
