@@ -7,7 +7,7 @@
 namespace bascule {
 namespace {
 
-// The program itself: code, stacks, requests, text. Measured: some 40 MB with a large tokenizer.
+// The program itself: code, stacks, requests, text. An allowance, not a measurement.
 constexpr int64_t kProgramBytes = int64_t{128} << 20;
 
 std::string gib(int64_t bytes) { return fmt::format("{:.2f} GiB", double(bytes) / (1 << 30)); }
