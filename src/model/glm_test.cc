@@ -100,6 +100,24 @@ TEST_P(Golden, AnyNumberOfRanksGivesTheBitsOfOne) {
   }
 }
 
+// Each row is a length of its own. BR-090 (ml-explore/mlx-lm#1453): good short answers, and beyond
+// some length gibberish. Up to index_topk keys the indexer has no say.
+TEST_P(Golden, UpToIndexTopkKeysSparseIsDenseBitForBit) {
+  const GoldenModel sparse(GetParam());
+  GoldenModel dense(GetParam());
+  dense.config.index_topk = 512;
+  const auto ids = sparse.expected<int32_t>("input_ids");
+  ASSERT_GT(int64_t(ids.size()), sparse.config.index_topk);
+  for (const KernelMode mode : {KernelMode::kReference, KernelMode::kFast}) {
+    std::vector<float> a = Sequence(sparse, mode, Dtype::kF32).run(ids).logits;
+    std::vector<float> b = Sequence(dense, mode, Dtype::kF32).run(ids).logits;
+    EXPECT_NE(a, b) << "beyond, the indexer chooses";
+    a.resize(sparse.config.index_topk * sparse.config.vocab_size);
+    b.resize(a.size());
+    EXPECT_EQ(a, b);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Checkpoints, Golden,
                          testing::Values("glm-moe-dsa-tiny", "glm-moe-dsa-calm"),
                          [](const auto& info) { return std::string(info.param).substr(12); });
