@@ -24,6 +24,7 @@ A binary of Bascule contains parts of the following works.
 C++ libraries:
 """
 LIBRARIES = {
+    "Boost (Asio, Beast)": "BSL-1.0",
     "CLI11": "BSD-3-Clause",
     "{fmt}": "MIT",
     "GCC runtime libraries": "GPL-3.0 with the GCC Runtime Library Exception",
