@@ -14,7 +14,8 @@
 namespace bascule {
 
 enum class Origin {
-  kDefault,    // the highest grade that accepts the op; nothing was measured
+  kDefault,    // the highest grade that accepts the op, of equals the last: newer instruction sets
+               // are added after older ones. Nothing was measured
   kForced,     // --kernels fast asked for it
   kReference,  // --kernels reference asked for it, or no other row accepts the op
 };
@@ -116,7 +117,7 @@ Site<Op> Plan::add(const std::string& site, double launches, FunctionRef<Op(int6
   for (const Kernel<Op>& row : rows.template rows<Op>()) {
     if (const Refusal why = refusal(row, op_at)) {
       refused.push_back(row.name + ": " + *why);
-    } else if (!chosen || row.grade > chosen->grade) {
+    } else if (!chosen || row.grade >= chosen->grade) {
       chosen = &row;
     }
   }

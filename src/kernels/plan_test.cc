@@ -46,6 +46,16 @@ TEST(Plan, TakesTheHighestGradeAndTellsEachBandsCost) {
   EXPECT_EQ(plan.rows()[0].shape, "x [n, 64] F32 · w [32, 64] BF16");
 }
 
+// As newer instruction sets' rows are added after older ones'.
+TEST(Plan, TakesTheLastOfEqualGrades) {
+  Registry rows = rows_with({.name = "first", .grade = Grade::kOptimised, .launch = nothing});
+  rows.rows<MatMul>().push_back({.name = "last", .grade = Grade::kOptimised, .launch = nothing});
+  rows.rows<MatMul>().push_back({.name = "lesser", .grade = Grade::kPortable, .launch = nothing});
+  Plan plan(policy());
+  plan.add<MatMul>("head", 1, [](int64_t n) { return product_of(n); }, rows);
+  EXPECT_EQ(plan.rows()[0].kernel, "last");
+}
+
 TEST(Plan, KeepsWhyARowWasRefused) {
   const Registry rows = rows_with({.name = "cpu.matmul.avx512",
                                    .grade = Grade::kOptimised,
