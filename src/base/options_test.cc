@@ -125,6 +125,16 @@ TEST(Options, AMalformedDateIsAnErrorOfTheFile) {
               HasSubstr("options.toml:1: Error while parsing"));
 }
 
+// Found by fuzzing: toml++ 3.3.0 looked for white space among letters and reached what it called
+// unreachable.
+TEST(Options, ALetterOutsideAStringIsAnErrorOfTheFile) {
+  for (const char* toml : {"\u0299tp[", "temperature\u00e9 = 1\n", "temperature = \uff21\n"})
+    EXPECT_THAT(refusal({"run", "--config", write_file(toml)}),
+                HasSubstr("options.toml:1: Error while parsing"));
+  EXPECT_EQ(refusal({"run", "--config", write_file("system = '\u0299\u00e9\uff21'\n")}),
+            "accepted");
+}
+
 TEST(Options, WordsReachTheCommandAsTyped) {
   const auto words = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "run");
