@@ -104,6 +104,9 @@ Result<Json> parse_json(std::string_view text, const std::string& where, JsonLim
   if (static_cast<int64_t>(text.size()) > limits.max_bytes)
     return out_of_range(fmt::format("{}: {} bytes of JSON; at most {} are read", where, text.size(),
                                     limits.max_bytes));
+  // The library takes a NUL byte for the end of the text and would ignore what follows.
+  if (const size_t nul = text.find('\0'); nul != text.npos)
+    return data_loss(fmt::format("{}: not valid JSON at byte {}: a NUL byte", where, nul));
   Builder builder(limits);
   if (!Json::sax_parse(text.begin(), text.end(), &builder))
     return Status(builder.status()).with_context(where);

@@ -31,6 +31,11 @@ TEST(Json, TellsWhereAndWhyItIsMalformed) {
   EXPECT_THAT(error_of("[1e999]"), HasSubstr("number overflow"));
 }
 
+TEST(Json, ReadsNoTextThatANulByteCutsShort) {
+  EXPECT_THAT(error_of(std::string_view("{}\0 {", 5)), HasSubstr("at byte 2: a NUL byte"));
+  EXPECT_TRUE(parse_json(R"("\u0000")", "x").ok());
+}
+
 TEST(Json, RefusesAKeyThatAnObjectHoldsTwice) {
   EXPECT_THAT(error_of(R"({"a": {"b": 1, "b": 2}})"), HasSubstr("the key \"b\" stands twice"));
   EXPECT_TRUE(parse_json(R"({"a": {"b": 1}, "b": {"b": 2}})", "x").ok());
