@@ -21,7 +21,7 @@ const std::vector<IsaRow>& isa_rows() {
       {Isa::kBaseline, "baseline", {}},
       {Isa::kAvx2, "avx2", {}},
       {Isa::kAvx512, "avx512", {Isa::kAvx2}},
-      {Isa::kAvx512Bf16, "avx512bf16", {Isa::kAvx2, Isa::kAvx512}},
+      {Isa::kAvx512Vnni, "avx512vnni", {Isa::kAvx2, Isa::kAvx512}},
       {Isa::kNeon, "neon", {}},
   };
   return rows;
@@ -47,7 +47,7 @@ std::vector<Isa> detect_isas() {
                       __builtin_cpu_supports("avx512dq");
   if (avx2) isas.push_back(Isa::kAvx2);
   if (avx512) isas.push_back(Isa::kAvx512);
-  if (avx512 && __builtin_cpu_supports("avx512bf16")) isas.push_back(Isa::kAvx512Bf16);
+  if (avx512 && __builtin_cpu_supports("avx512vnni")) isas.push_back(Isa::kAvx512Vnni);
 #elif defined(__aarch64__)
   isas.push_back(Isa::kNeon);
 #endif

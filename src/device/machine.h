@@ -16,7 +16,7 @@ enum class Isa {
   kBaseline,    // what the compiler was told: x86-64 or Armv8-A
   kAvx2,        // AVX2, FMA, F16C
   kAvx512,      // F, BW, VL, DQ
-  kAvx512Bf16,  // kAvx512 and its bf16 dot product
+  kAvx512Vnni,  // kAvx512 and its dot products of bytes
   kNeon,        // Armv8-A Advanced SIMD
 };
 std::string_view name(Isa isa);  // "avx2"

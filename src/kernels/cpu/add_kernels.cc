@@ -31,8 +31,19 @@ void add(Registry& r, const char* way = "") {
   });
 }
 
+// The rows that multiply integers.
+template <const Loops& loops, Isa isa>
+void add_int8(Registry& r) {
+  add<loops, isa, matmul_int8, refuses_matmul_int8, nullptr, matmul_int8_shared_bytes>(r, "int8.");
+  add<loops, isa, expert_up_int8, refuses_expert_up_int8, expert_up_scratch_bytes,
+      expert_up_int8_shared_bytes>(r, "int8.");
+  add<loops, isa, expert_down_int8, refuses_expert_down_int8, expert_down_scratch_bytes,
+      expert_down_int8_shared_bytes>(r, "int8.");
+}
+
 template <const Loops& loops, Isa isa>
 void add_isa(Registry& r) {
+  add_int8<loops, isa>(r);
   add<loops, isa, embed, refuses_embed>(r);
   add<loops, isa, rms_norm, refuses_rms_norm>(r);
   add<loops, isa, layer_norm, refuses_layer_norm>(r);
@@ -41,11 +52,6 @@ void add_isa(Registry& r) {
   add<loops, isa, expert_up, refuses_expert_up, expert_up_scratch_bytes, expert_up_shared_bytes>(r);
   add<loops, isa, expert_down, refuses_expert_down, expert_down_scratch_bytes,
       expert_down_shared_bytes>(r);
-  add<loops, isa, matmul_int8, refuses_matmul_int8, nullptr, matmul_int8_shared_bytes>(r, "int8.");
-  add<loops, isa, expert_up_int8, refuses_expert_up_int8, expert_up_scratch_bytes,
-      expert_up_int8_shared_bytes>(r, "int8.");
-  add<loops, isa, expert_down_int8, refuses_expert_down_int8, expert_down_scratch_bytes,
-      expert_down_int8_shared_bytes>(r, "int8.");
   add<loops, isa, combine_slots, refuses_combine_slots>(r);
   add<loops, isa, sparse_mla, refuses_sparse_mla, sparse_mla_scratch_bytes>(r);
   add<loops, isa, select_keys, refuses_select_keys, select_keys_scratch_bytes>(r);
@@ -63,6 +69,14 @@ void add_plain(Registry& r, void (*launch)(const Op&, Stream&),
                           .launch = launch});
 }
 
+#if defined(__x86_64__)
+const Loops kAvx512VnniLoops = [] {
+  Loops loops = kAvx512Loops;
+  loops.dot_tiles = dot_tiles_avx512vnni;
+  return loops;
+}();
+#endif
+
 }  // namespace
 
 void add_kernels(Registry& r) {
@@ -74,6 +88,7 @@ void add_kernels(Registry& r) {
 #if defined(__x86_64__)
   add_isa<kAvx2Loops, Isa::kAvx2>(r);
   add_isa<kAvx512Loops, Isa::kAvx512>(r);
+  add_int8<kAvx512VnniLoops, Isa::kAvx512Vnni>(r);
 #elif defined(__aarch64__)
   add_isa<kNeonLoops, Isa::kNeon>(r);
 #endif

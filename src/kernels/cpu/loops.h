@@ -77,6 +77,7 @@ struct Loops {
 
 extern const Loops kPortableLoops;
 extern const Loops kAvx2Loops, kAvx512Loops;  // x86-64
+void dot_tiles_avx512vnni(const TileBlock&);  // in place of kAvx512Loops' own
 extern const Loops kNeonLoops;                // Armv8-A
 
 }  // namespace bascule::cpu
