@@ -122,8 +122,10 @@ std::string Answer::summary() const {
   std::string rate;
   if (last_ > first_)
     rate = fmt::format(", {:.1f} tokens/s", double(tokens_.size() - 1) / seconds(first_, last_));
-  return fmt::format("[{} prompt tokens, {} answer tokens, first after {:.2f} s{}; ended by {}]",
-                     end_.n_prompt_tokens, end_.n_answer_tokens,
+  std::string cached;
+  if (end_.n_cached_tokens > 0) cached = fmt::format(" ({} cached)", end_.n_cached_tokens);
+  return fmt::format("[{} prompt tokens{}, {} answer tokens, first after {:.2f} s{}; ended by {}]",
+                     end_.n_prompt_tokens, cached, end_.n_answer_tokens,
                      tokens_.empty() ? 0.0 : seconds(started_, first_), rate, name(end_.reason));
 }
 

@@ -141,6 +141,7 @@ Result<EngineOptions> engine_options(const Options& options, const ModelConfig& 
       .kv_dtype = dtype_option(options, "kv-cache-dtype"),
       .max_context = options.has("max-model-len") ? options.integer("max-model-len") : 0,
       .max_batch_tokens = options.integer("max-batch-tokens")};
+  result.keeps_prefixes = !options.flag("no-prefix-cache");
   if (options.has("max-num-seqs")) result.max_requests = options.integer("max-num-seqs");
   if (options.has("kv-cache-bytes")) {
     BASCULE_TRY_ASSIGN(result.kv_tokens,

@@ -193,6 +193,7 @@ Result<std::string> Session::answer(std::vector<int32_t> prompt, AnswerStyle sty
   if (options_.has("dump")) {
     BASCULE_TRY(check_dump(spec));
     spec.recorder = &dump.emplace(model_->config);
+    spec.reuses_prefix = false;
   }
   std::vector<std::shared_ptr<Answer>> answers(size_t(options_.integer("n")));
   for (auto& a : answers) a = std::make_shared<Answer>(style, tokenizer_.get(), stops_);

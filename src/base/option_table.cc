@@ -91,6 +91,8 @@ const OptionRow kRows[] = {
      "tokens of one step", {}, "max-num-batched-tokens", 1, 65536},
     {"kv-cache-bytes", kBytes, "", "BYTES", kEngine, "Engine",
      "size of the cache (4GiB); else what the requests can use"},
+    {"no-prefix-cache", kFlag, "", "", "run", "Engine",
+     "compute each prompt from its first token, whatever is cached"},
     {"tp", kInteger, "1", "N", kEngine, "Ranks",
      "ranks that share each attention and each MLP", {}, "tensor-parallel-size", 1, 64},
     {"ep", kInteger, "1", "N", kEngine, "Ranks",

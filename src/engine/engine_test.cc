@@ -306,6 +306,82 @@ TEST(Engine, RefusesBadRequestsWithTheirReason) {
   engine->run_until_idle();
 }
 
+// Blocks shared before the step that fills them: https://github.com/vllm-project/vllm/pull/37152.
+// Here a page is offered after that step, and a read of an unwritten one would fail (poison).
+TEST(Engine, EqualPromptsThatArriveTogetherAreAnsweredAlike) {
+  TestEngine engine({.n_pages = 2000, .max_batch_tokens = 64, .max_requests = 64});
+  std::vector<Answer*> answers;
+  for (int i = 0; i < 64; ++i)
+    answers.push_back(
+        &engine.ask({.prompt = prompt_of(90), .max_tokens = 5, .sampling = greedy()}));
+  engine->run_until_idle();
+  for (const Answer* a : answers) EXPECT_EQ(a->tokens, engine.expected(prompt_of(90), 5));
+  EXPECT_GT(engine->counts().rows_found, 50 * 89);  // later ones need a token each
+}
+
+// https://github.com/vllm-project/vllm/issues/16016 and
+// https://github.com/vllm-project/vllm/pull/17045: who may see that a prompt is cached. Tokens
+// themselves are compared, so that no two prompts can collide
+// (https://github.com/openvinotoolkit/openvino.genai/issues/3722).
+TEST(Engine, SharesRowsOnlyUnderTheSameSalt) {
+  TestEngine engine({});
+  const auto cached = [&](const std::string& salt) {
+    const Answer& a = engine.ask(
+        {.prompt = prompt_of(30), .max_tokens = 2, .sampling = greedy(), .cache_salt = salt});
+    engine->run_until_idle();
+    EXPECT_EQ(a.tokens, engine.expected(prompt_of(30), 2));
+    return a.end->n_cached_tokens;
+  };
+  EXPECT_EQ(cached("A"), 0);
+  EXPECT_EQ(cached("A"), 29);
+  EXPECT_EQ(cached("B"), 0);
+  EXPECT_EQ(cached(""), 0);
+  EXPECT_EQ(cached(""), 29);
+}
+
+TEST(Engine, TheNextTurnOfAConversationFindsAllOfTheLast) {
+  TestEngine engine({});
+  const Answer& first =
+      engine.ask({.prompt = prompt_of(21), .max_tokens = 9, .sampling = greedy()});
+  engine->run_until_idle();
+  std::vector<int32_t> next = prompt_of(21);
+  next.insert(next.end(), first.tokens.begin(), first.tokens.end());
+  next.insert(next.end(), {4, 5, 6});
+  const Answer& second = engine.ask({.prompt = next, .max_tokens = 9, .sampling = greedy()});
+  engine->run_until_idle();
+  EXPECT_EQ(second.end->n_cached_tokens, 29);  // the last token of an answer is never run
+  EXPECT_EQ(second.tokens, engine.expected(next, 9));
+}
+
+// Rows that a preempted request finds again are no prefix hits.
+TEST(Engine, CountsAsCachedOnlyWhatWasThereAtTheStart) {
+  TestEngine engine({.n_pages = 12, .max_requests = 4});
+  std::vector<Answer*> answers;
+  for (int i = 0; i < 4; ++i)
+    answers.push_back(
+        &engine.ask({.prompt = prompt_of(6, 20 * i), .max_tokens = 30, .sampling = greedy()}));
+  engine->run_until_idle();
+  EXPECT_GT(engine->counts().preemptions, 0);
+  EXPECT_GT(engine->counts().rows_found, 0);
+  for (const Answer* a : answers) EXPECT_EQ(a->end->n_cached_tokens, 0);
+}
+
+// https://github.com/local-inference-lab/vllm/issues/480: hits that outlive their pages.
+TEST(Engine, APrefixIsRightAgainAfterPressureThatDroppedIt) {
+  TestEngine engine({.n_pages = 30, .max_context = 118, .max_batch_tokens = 40});
+  for (int round = 0; round < 5; ++round) {
+    const Answer& prefix =
+        engine.ask({.prompt = prompt_of(90), .max_tokens = 6, .sampling = greedy()});
+    engine->run_until_idle();
+    EXPECT_EQ(prefix.tokens, engine.expected(prompt_of(90), 6));
+    const Answer& pressure =
+        engine.ask({.prompt = prompt_of(110, 30 + round), .max_tokens = 6, .sampling = greedy()});
+    engine->run_until_idle();
+    EXPECT_EQ(pressure.tokens, engine.expected(prompt_of(110, 30 + round), 6));
+    EXPECT_EQ(engine->counts().held_pages, 0);
+  }
+}
+
 TEST(Engine, RefusesMoreThanItsQueueHolds) {
   TestEngine engine({.max_queued = 3});
   for (int i = 0; i < 3; ++i) engine.ask({.prompt = {1}, .max_tokens = 1});

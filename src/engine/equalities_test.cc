@@ -153,6 +153,63 @@ TEST_P(Equalities, PreemptedAndResumedAndUninterrupted) {
     expect_same(*together[i], alone(request(30 + i, 50, i)), "request " + std::to_string(i));
 }
 
+// As request(n_prompt, ..., variant), but its first n_alike tokens are those of variant 0.
+RequestSpec forked(int64_t n_prompt, int64_t n_alike, int64_t n_answer, int32_t variant) {
+  RequestSpec spec = request(n_prompt, n_answer, variant);
+  const RequestSpec stem = request(n_prompt, n_answer);
+  std::copy_n(stem.prompt.begin(), n_alike, spec.prompt.begin());
+  return spec;
+}
+
+// Every token, and the logits of every position that was run: those after the cached ones.
+void expect_same_end(const Outcome& warm, const Outcome& cold, const std::string& what) {
+  EXPECT_EQ(warm.answer.tokens, cold.answer.tokens) << what;
+  EXPECT_EQ(warm.logits.size() + size_t(warm.answer.end->n_cached_tokens), cold.logits.size())
+      << what;
+  for (const auto& [position, row] : warm.logits)
+    ASSERT_EQ(row, cold.logits.at(position)) << what << ", position " << position;
+}
+
+// Lengths around pages (16) and index_topk (24). Parts of
+// https://github.com/Wenyueh/MinivLLM/pull/98, https://github.com/tenstorrent/vllm/issues/415 and
+// https://github.com/inference-sim/inference-sim/issues/196.
+TEST_P(Equalities, AfterACachedPrefixAndFromTheFirstToken) {
+  for (const int64_t budget : {9, 64}) {
+    Run run({.max_batch_tokens = budget});
+    run.finish(run.ask(request(100, 1)));
+    for (const int64_t n_alike : {1, 15, 16, 17, 23, 24, 25, 32, 63, 99}) {
+      const RequestSpec spec = forked(100, n_alike, 4, int32_t(n_alike));
+      const Outcome& warm = run.finish(run.ask(spec));
+      EXPECT_EQ(warm.answer.end->n_cached_tokens, n_alike);
+      expect_same_end(warm, alone(spec), "alike " + std::to_string(n_alike));
+    }
+    // The whole prompt: the last token is run for its logits.
+    const Outcome& whole = run.finish(run.ask(request(100, 12)));
+    EXPECT_EQ(whole.answer.end->n_cached_tokens, 99);
+    expect_same_end(whole, alone(request(100, 12)), "the same prompt");
+  }
+}
+
+TEST_P(Equalities, CachedPrefixesInMixedBatchesAndUnderPreemption) {
+  Run run({.kv_tokens = 256, .max_batch_tokens = 24, .max_requests = 6});
+  std::vector<std::pair<RequestSpec, const Outcome*>> asked;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 6; ++i) {
+      asked.emplace_back(forked(40 + i, 7 * i + round, 30, i + 1), nullptr);
+      asked.back().second = &run.ask(asked.back().first);
+    }
+    for (int i = 0; i < 20; ++i) run.engine().step();
+  }
+  run.engine().run_until_idle();
+  EXPECT_GT(run.engine().counts().preemptions, 0);
+  EXPECT_GT(run.engine().counts().rows_found, 100);
+  for (const auto& [spec, outcome] : asked) {
+    EXPECT_EQ(outcome->answer.tokens, alone(spec).answer.tokens);
+    for (const auto& [position, row] : outcome->logits)
+      ASSERT_EQ(row, alone(spec).logits.at(position)) << "position " << position;
+  }
+}
+
 TEST_P(Equalities, OneRankAndSeveral) {
   const Layout layouts[] = {{.tp = 2},          {.tp = 4},          {.ep = 2},
                             {.ep = 4},          {.dp = 2},          {.tp = 2, .dp = 2},

@@ -41,7 +41,9 @@ Request::Request(RequestId id, RequestSpec spec, std::unique_ptr<RequestListener
       stop_tokens_(stop_tokens_of(spec, rules)),
       sampler_(std::move(spec.sampling), seed, tokens_, rules.vocab_size, rules.n_valid_tokens),
       recorder_(spec.recorder),
-      listener_(std::move(listener)) {
+      listener_(std::move(listener)),
+      cache_salt_(std::move(spec.cache_salt)),
+      reuses_prefix_(spec.reuses_prefix) {
   tokens_.reserve(size_t(max_total_tokens()));  // a step allocates nothing
 }
 
@@ -52,19 +54,37 @@ std::span<const int32_t> Request::masked_tokens() const {
 
 PageRun& Request::pages() {
   if (auto* s = std::get_if<Prefilling>(&state_)) return s->pages;
+  if (auto* s = std::get_if<Finished>(&state_)) return s->pages;
   BASCULE_CHECK(is<Decoding>());
   return std::get<Decoding>(state_).pages;
 }
 
 int64_t Request::n_cached() const {
   if (const auto* s = std::get_if<Prefilling>(&state_)) return s->n_cached;
+  if (const auto* s = std::get_if<Finished>(&state_)) return s->n_cached;
   BASCULE_CHECK(is<Decoding>());
   return n_tokens() - 1;
 }
 
-void Request::start(PageRun pages) {
+std::optional<int32_t> Request::copied_from() const {
+  const auto* s = std::get_if<Prefilling>(&state_);
+  if (!s || s->copied_from.is_empty()) return {};
+  return s->copied_from.page();
+}
+
+std::span<const int32_t> Request::sound_tokens() const {
+  if (copied_from()) return {};  // not copied yet
+  if (const auto* s = std::get_if<Finished>(&state_); s && s->reason == EndReason::kFailed)
+    return {};
+  return tokens().first(size_t(n_cached()));
+}
+
+void Request::start(KvCache::Start start) {
   BASCULE_CHECK(is<Waiting>());
-  state_ = Prefilling{.pages = std::move(pages)};
+  if (n_preemptions_ == 0) n_found_ = start.n_cached;
+  state_ = Prefilling{.pages = std::move(start.pages),
+                      .n_cached = start.n_cached,
+                      .copied_from = std::move(start.copied_from)};
 }
 
 void Request::preempt() {
@@ -75,7 +95,10 @@ void Request::preempt() {
 
 void Request::ran(int64_t n) {
   BASCULE_CHECK_LE(n, n_to_run());
-  if (auto* s = std::get_if<Prefilling>(&state_)) s->n_cached += n;
+  if (auto* s = std::get_if<Prefilling>(&state_)) {
+    s->n_cached += n;
+    s->copied_from = {};
+  }
 }
 
 void Request::take(const Sampled& sampled) {
@@ -109,7 +132,13 @@ bool Request::ends_answer(int32_t token) const {
 
 void Request::finish(EndReason reason, std::string message, std::optional<int32_t> stop_token) {
   BASCULE_CHECK(!is<Finished>());
-  state_ = Finished{reason};
+  if (is<Waiting>()) {
+    state_ = Finished{.reason = reason, .pages = {}};
+  } else {
+    const int64_t n_rows = copied_from() ? 0 : n_cached();
+    PageRun rows = std::move(pages());
+    state_ = Finished{.reason = reason, .pages = std::move(rows), .n_cached = n_rows};
+  }
   if (!listener_) return;
   listener_->on_end({.request = id_,
                      .reason = reason,
@@ -117,6 +146,7 @@ void Request::finish(EndReason reason, std::string message, std::optional<int32_
                      .stop_token = stop_token,
                      .n_prompt_tokens = n_prompt_,
                      .n_answer_tokens = n_answer(),
+                     .n_cached_tokens = n_found_,
                      .n_preemptions = n_preemptions_});
 }
 

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/kv/pages.h"
+#include "engine/kv/cache.h"
 #include "engine/sampling.h"
 
 namespace bascule {
@@ -47,6 +47,7 @@ struct EndEvent {
   std::optional<int32_t> stop_token;  // the token that ended it; no TokenEvent came for it
   int64_t n_prompt_tokens = 0;
   int64_t n_answer_tokens = 0;  // all that were drawn, the stop token among them
+  int64_t n_cached_tokens = 0;  // of the prompt: rows that were there when it first started
   int64_t n_preemptions = 0;
 };
 
@@ -62,7 +63,8 @@ class RequestListener {
 };
 
 // Sees every position that is run, for `run --dump`: positions ascend, and a preempted request's
-// come again. Called on a rank's thread during a step; one request's calls are never concurrent.
+// may come again. Called on a rank's thread during a step; one request's calls are never
+// concurrent.
 class RowRecorder {
  public:
   virtual ~RowRecorder() = default;
@@ -79,6 +81,8 @@ struct RequestSpec {
   std::vector<int32_t> stop_tokens;   // besides the model's own end tokens
   bool ignore_eos = false;            // the model's end tokens are tokens like others
   SamplingParams sampling;
+  std::string cache_salt;           // rows are shared among requests with the same one alone
+  bool reuses_prefix = true;        // else every position is run, whatever is cached
   RowRecorder* recorder = nullptr;  // must outlive the request
 };
 
@@ -86,12 +90,15 @@ struct Waiting {};
 struct Prefilling {
   PageRun pages;         // for all its tokens, from the start
   int64_t n_cached = 0;  // tokens whose rows are in them
+  PageHold copied_from;  // until the next tokens were run: the last of those rows come from here
 };
 struct Decoding {
   PageRun pages;  // hold all tokens but the last
 };
 struct Finished {
   EndReason reason;
+  PageRun pages;  // until the scheduler has kept what is worth keeping
+  int64_t n_cached = 0;
 };
 
 // What a model says about its tokens.
@@ -123,12 +130,18 @@ class Request {
   bool is() const {
     return std::holds_alternative<State>(state_);
   }
-  PageRun& pages();          // of a running state
-  int64_t n_cached() const;  // tokens of a running state whose rows are in its pages
+  PageRun& pages();          // of any state but Waiting
+  int64_t n_cached() const;  // tokens whose rows are in its pages
   int64_t n_to_run() const { return n_tokens() - n_cached(); }
+  std::string_view cache_salt() const { return cache_salt_; }
+  bool reuses_prefix() const { return reuses_prefix_; }
+  // Not none: rows of the page that the next token goes to have to be copied from this one.
+  std::optional<int32_t> copied_from() const;
+  // The tokens whose rows others may read: none of a request that failed, whose rows may be why.
+  std::span<const int32_t> sound_tokens() const;
 
-  void start(PageRun pages);  // Waiting to Prefilling; pages for all tokens
-  void preempt();             // a running state to Waiting: pages go back, tokens stay
+  void start(KvCache::Start start);  // Waiting to Prefilling
+  void preempt();                    // a running state to Waiting: pages go back, tokens stay
 
   // The next n tokens were run. If they were the last ones, what was drawn from them follows.
   void ran(int64_t n);
@@ -147,6 +160,9 @@ class Request {
   Sampler sampler_;
   RowRecorder* recorder_;
   std::unique_ptr<RequestListener> listener_;  // may be null
+  std::string cache_salt_;
+  bool reuses_prefix_;
+  int64_t n_found_ = 0;  // rows that were there when it first started
   int64_t n_preemptions_ = 0;
   std::variant<Waiting, Prefilling, Decoding, Finished> state_;
 };

@@ -83,6 +83,7 @@ void Runner::run_rank(Rank& rank, const StepPlan& step) {
   const Tap* tap = speaks && !plan.watched.empty() ? &rank.tap : nullptr;
   const View<const float, 2> logits = [&] {
     const TraceZone zone(zones::kForward);
+    rank.model->copy_pages(plan.copies);
     return rank.model->forward(batch_of(step, plan, tap), stream);
   }();
   if (!speaks) return;

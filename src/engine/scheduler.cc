@@ -7,17 +7,29 @@
 #include "base/trace.h"
 
 namespace bascule {
+namespace {
+
+// Before a request loses its pages: the one that is not full may be of use too.
+void keep_last_page(KvCache& cache, Request& request) {
+  if (const auto tokens = request.sound_tokens(); !tokens.empty())
+    cache.publish_last(request.pages(), request.cache_salt(), tokens);
+}
+
+}  // namespace
 
 Result<Scheduler> Scheduler::create(const SchedulerOptions& options) {
   BASCULE_CHECK_LE(options.max_requests, options.max_batch_tokens);
   BASCULE_CHECK_LE(options.max_requests, options.max_logit_rows);
   Scheduler scheduler(options);
-  const int64_t longest = scheduler.pages_for(scheduler.max_request_tokens());
+  const int64_t size = options.page_size;
+  const int64_t longest = (scheduler.max_request_tokens() + size - 1) / size;
   for (int g = 0; g < options.n_groups; ++g) {
-    BASCULE_TRY_ASSIGN(PagePool pool, PagePool::create({.n_pages = options.n_pages,
-                                                        .max_runs = options.max_requests,
-                                                        .max_pages_per_run = longest}));
-    Group group{.pool = std::move(pool), .running = {}, .waiting = {}};
+    BASCULE_TRY_ASSIGN(KvCache cache, KvCache::create({.pool = {.n_pages = options.n_pages,
+                                                                .max_runs = options.max_requests,
+                                                                .max_pages_per_run = longest},
+                                                       .page_size = size,
+                                                       .keeps_prefixes = options.keeps_prefixes}));
+    Group group{.cache = std::move(cache), .running = {}, .waiting = {}};
     group.running.reserve(size_t(options.max_requests));
     group.waiting.reserve(size_t(options.max_requests));
     scheduler.groups_.push_back(std::move(group));
@@ -52,6 +64,7 @@ void Scheduler::cancel(RequestId id, const std::string& why) {
           std::find_if(list->begin(), list->end(), [&](auto& r) { return r->id() == id; });
       if (found == list->end()) continue;
       (*found)->finish(EndReason::kCancelled, why);
+      keep_last_page(group.cache, **found);
       list->erase(found);
       return;
     }
@@ -82,14 +95,14 @@ const StepPlan& Scheduler::plan() {
 
 void Scheduler::plan_group(Group& group, GroupPlan& plan) {
   plan.clear();
-  plan.page_table = group.pool.table();
+  plan.page_table = group.cache.pool().table();
   // Preemption only ever shortens `running` behind index i.
   for (size_t i = 0; i < group.running.size(); ++i) {
     Request& request = *group.running[i];
-    if (request.is<Decoding>() && make_room(group, i)) add_piece(request, 1, plan);
+    if (request.is<Decoding>() && make_room(group, i)) add_piece(group, request, 1, plan);
   }
   const auto prefill = [&](Request& request) {
-    if (const int64_t n = room_for(request, plan); n > 0) add_piece(request, n, plan);
+    if (const int64_t n = room_for(request, plan); n > 0) add_piece(group, request, n, plan);
   };
   for (auto& request : group.running)
     if (request->is<Prefilling>()) prefill(*request);
@@ -101,8 +114,8 @@ void Scheduler::plan_group(Group& group, GroupPlan& plan) {
 // none, from itself: false.
 bool Scheduler::make_room(Group& group, size_t index) {
   Request& request = *group.running[index];
-  while (request.pages().n_pages() < pages_for(request.n_tokens())) {
-    if (group.pool.extend(request.pages(), 1)) break;
+  while (request.pages().n_pages() < group.cache.pages_for(request.n_tokens())) {
+    if (group.cache.extend(request.pages(), 1)) break;
     const bool is_youngest = index + 1 == group.running.size();
     preempt_youngest(group);
     if (is_youngest) return false;
@@ -113,19 +126,21 @@ bool Scheduler::make_room(Group& group, size_t index) {
 void Scheduler::preempt_youngest(Group& group) {
   std::unique_ptr<Request> request = std::move(group.running.back());
   group.running.pop_back();
+  keep_last_page(group.cache, *request);
   request->preempt();
   ++n_preemptions_;
   group.waiting.push_back(std::move(request));  // older than all that wait
 }
 
 bool Scheduler::start_oldest(Group& group) {
-  if (group.waiting.empty() || !group.pool.can_open()) return false;
+  if (group.waiting.empty()) return false;
   Request& request = *group.waiting.back();
-  const int64_t n_tokens = std::min(request.n_tokens() + 1, request.max_total_tokens());
-  if (pages_for(n_tokens) > group.pool.n_free()) return false;
-  PageRun pages = group.pool.open();
-  BASCULE_CHECK(group.pool.extend(pages, pages_for(request.n_tokens())));
-  request.start(std::move(pages));
+  const int64_t n_more = std::min<int64_t>(1, request.max_total_tokens() - request.n_tokens());
+  auto start =
+      group.cache.start(request.cache_salt(), request.tokens(), n_more, request.reuses_prefix());
+  if (!start) return false;
+  n_rows_found_ += start->n_cached;
+  request.start(std::move(*start));
   group.running.push_back(std::move(group.waiting.back()));
   group.waiting.pop_back();
   return true;
@@ -139,9 +154,12 @@ int64_t Scheduler::room_for(const Request& request, const GroupPlan& plan) const
   return rows > 0 ? n : std::min(n, request.n_to_run() - 1);
 }
 
-void Scheduler::add_piece(Request& request, int64_t n_tokens, GroupPlan& plan) const {
+void Scheduler::add_piece(Group& group, Request& request, int64_t n_tokens, GroupPlan& plan) const {
   const int64_t first = request.n_cached(), end = first + n_tokens;
   const bool draws = end == request.n_tokens();
+  if (const auto from = request.copied_from())
+    plan.copies.push_back(
+        {*from, group.cache.pool().page_of(request.pages(), first / options_.page_size)});
   for (int64_t p = first; p < end; ++p) {
     const int64_t row = plan.n_tokens();
     plan.tokens.push_back(request.tokens()[size_t(p)]);
@@ -164,29 +182,43 @@ void Scheduler::commit(const StepResult& result) {
   const TraceZone zone(zones::kCommit);
   for (size_t g = 0; g < groups_.size(); ++g) {
     size_t n_drawn = 0;
-    for (const Piece& piece : plan_.groups[g].pieces) {
-      piece.request->ran(piece.n_tokens);
-      if (piece.draws) piece.request->take(result.groups[g][n_drawn++]);
-    }
+    for (const Piece& piece : plan_.groups[g].pieces)
+      commit_piece(groups_[g], piece, piece.draws ? &result.groups[g][n_drawn++] : nullptr);
     std::erase_if(groups_[g].running, [](const auto& r) { return r->template is<Finished>(); });
   }
 }
 
+void Scheduler::commit_piece(Group& group, const Piece& piece, const Sampled* drawn) {
+  Request& request = *piece.request;
+  const int64_t n_before = request.n_cached();
+  request.ran(piece.n_tokens);
+  n_rows_run_ += piece.n_tokens;
+  // A page whose rows may have made the logits unsound is not for others.
+  if (!drawn || drawn->fault != Sampled::Fault::kNotANumber)
+    group.cache.publish(request.pages(), request.cache_salt(),
+                        request.tokens().first(size_t(n_before + piece.n_tokens)), n_before);
+  if (drawn) request.take(*drawn);
+  if (request.is<Finished>()) keep_last_page(group.cache, request);
+}
+
 Scheduler::Counts Scheduler::counts() const {
-  Counts counts{.preemptions = n_preemptions_};
+  Counts counts{
+      .preemptions = n_preemptions_, .rows_found = n_rows_found_, .rows_run = n_rows_run_};
   for (const Group& group : groups_) {
     counts.waiting += int64_t(group.waiting.size());
     counts.running += int64_t(group.running.size());
-    counts.free_pages += group.pool.n_free();
-    counts.held_pages += group.pool.n_held();
+    const PagePool& pool = group.cache.pool();
+    counts.free_pages += pool.n_free();
+    counts.held_pages += pool.n_held();
+    counts.idle_pages += pool.n_idle();
   }
   return counts;
 }
 
 void Scheduler::audit() const {
   for (const Group& group : groups_) {
-    group.pool.audit();
-    if (group.running.empty()) BASCULE_CHECK_EQ(group.pool.n_held(), 0);
+    group.cache.audit();
+    if (group.running.empty()) BASCULE_CHECK_EQ(group.cache.pool().n_held(), 0);
   }
 }
 

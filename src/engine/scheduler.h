@@ -6,14 +6,15 @@
 // own and waits again with its tokens; it runs them anew later (the draws don't change,
 // sampling.h). An older request never gives way to a younger one and waiting ones start in order of
 // age, so the oldest always moves on, and one that was preempted restarts only after another has
-// ended.
+// ended. Rows that the cache knows are not run again (kv/cache.h): a page is offered to others
+// after the step that filled it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "engine/kv/pages.h"
+#include "engine/kv/cache.h"
 #include "engine/request.h"
 #include "engine/step_plan.h"
 
@@ -28,6 +29,7 @@ struct SchedulerOptions {
   int64_t max_batch_tokens = 512;  // of a step
   int64_t max_requests = 64;       // running at one time
   int64_t max_logit_rows = 64;     // of a step; at least max_requests
+  bool keeps_prefixes = true;      // pages stay for requests that begin with the same tokens
 };
 
 class Scheduler {
@@ -51,19 +53,23 @@ class Scheduler {
   void commit(const StepResult& result);
 
   struct Counts {
-    int64_t waiting = 0, running = 0, free_pages = 0, held_pages = 0;
-    int64_t preemptions = 0;  // since the start
+    int64_t waiting = 0, running = 0;
+    int64_t free_pages = 0, held_pages = 0, idle_pages = 0;  // idle: kept, and held by nobody
+    // Since the start:
+    int64_t preemptions = 0;
+    int64_t rows_found = 0;  // in the cache, by requests that started
+    int64_t rows_run = 0;
   };
   Counts counts() const;
 
   // Stops the process where a page is lost, or held with no request running.
   void audit() const;
 
-  PagePool& pool(int group) { return groups_[group].pool; }
+  PagePool& pool(int group) { return groups_[group].cache.pool(); }
 
  private:
   struct Group {
-    PagePool pool;
+    KvCache cache;
     std::vector<std::unique_ptr<Request>> running;  // oldest first
     std::vector<std::unique_ptr<Request>> waiting;  // oldest last
     // Tokens that its requests may still have to run: what "least work" counts.
@@ -76,15 +82,13 @@ class Scheduler {
   void preempt_youngest(Group& group);
   bool start_oldest(Group& group);
   int64_t room_for(const Request& request, const GroupPlan& plan) const;
-  void add_piece(Request& request, int64_t n_tokens, GroupPlan& plan) const;
-  int64_t pages_for(int64_t n_tokens) const {
-    return (n_tokens + options_.page_size - 1) / options_.page_size;
-  }
+  void add_piece(Group& group, Request& request, int64_t n_tokens, GroupPlan& plan) const;
+  void commit_piece(Group& group, const Piece& piece, const Sampled* drawn);
 
   SchedulerOptions options_;
   std::vector<Group> groups_;
   StepPlan plan_;
-  int64_t n_preemptions_ = 0;
+  int64_t n_preemptions_ = 0, n_rows_found_ = 0, n_rows_run_ = 0;
 };
 
 }  // namespace bascule

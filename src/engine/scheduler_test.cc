@@ -40,7 +40,8 @@ TEST(Scheduler, PutsRunningAnswersFirstThenPiecesOfPromptsByAge) {
                                    .max_context = 100,
                                    .max_batch_tokens = 10,
                                    .max_requests = 3,
-                                   .max_logit_rows = 3})
+                                   .max_logit_rows = 3,
+                                   .keeps_prefixes = false})
                     .value();
   s.add(request_of(1, 4, 9));
   s.add(request_of(2, 13, 9));
@@ -86,7 +87,8 @@ TEST(Scheduler, TakesPagesFromTheYoungestAndResumesItAfterAnEnd) {
                                    .max_context = 16,
                                    .max_batch_tokens = 8,
                                    .max_requests = 3,
-                                   .max_logit_rows = 3})
+                                   .max_logit_rows = 3,
+                                   .keeps_prefixes = false})
                     .value();
   s.add(request_of(1, 3, 9));  // 12 tokens, three pages in the end
   s.add(request_of(2, 3, 9));
@@ -159,7 +161,7 @@ class Churn {
     for (const Asked& a : asked_) check_answer(a);
     EXPECT_EQ(engine_->counts().held_pages, 0);
   }
-  int64_t n_preemptions() { return engine_->counts().preemptions; }
+  Scheduler::Counts counts() { return engine_->counts(); }
   size_t n_asked() const { return asked_.size(); }
 
  private:
@@ -178,12 +180,18 @@ class Churn {
             .n_pages = 8 + int64_t(below(12)),
             .max_context = 30,
             .max_batch_tokens = requests + int64_t(below(12)),
-            .max_requests = requests};
+            .max_requests = requests,
+            .keeps_prefixes = below(4) > 0};
   }
 
   void ask() {
     Asked a;
-    for (size_t n = 1 + below(20); n > 0; --n) a.spec.prompt.push_back(int32_t(below(97)));
+    // Many begin alike, up to anywhere.
+    const int32_t stem = below(2) ? 10 : int32_t(below(97));
+    const size_t n_prompt = 1 + below(20), n_alike = below(20);
+    for (size_t i = 0; i < n_prompt; ++i)
+      a.spec.prompt.push_back(i < n_alike ? (stem + int32_t(i) % 7) % 97 : int32_t(below(97)));
+    if (below(5) == 0) a.spec.cache_salt = "another tenant";
     a.spec.max_tokens = 1 + below(30 - a.spec.prompt.size());
     a.spec.sampling =
         below(2) ? greedy() : SamplingParams{.frequency_penalty = 0.4f, .seed = below(9)};
@@ -227,17 +235,19 @@ class Churn {
 };
 
 TEST(Scheduler, KeepsItsPromisesUnderChurn) {
-  int64_t n_preemptions = 0;
+  int64_t n_preemptions = 0, n_found = 0;
   size_t n_asked = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Churn churn(seed);
     churn.run(120);
     if (testing::Test::HasFailure()) return;
-    n_preemptions += churn.n_preemptions();
+    n_preemptions += churn.counts().preemptions;
+    n_found += churn.counts().rows_found;
     n_asked += churn.n_asked();
   }
   EXPECT_GT(n_preemptions, 100);
+  EXPECT_GT(n_found, 2000);
   EXPECT_GT(n_asked, 1500u);
 }
 

@@ -33,6 +33,7 @@ struct EngineOptions {
   // so that a watched prompt (`run --dump`) runs in pieces of 64.
   int64_t max_logit_rows = 0;
   std::optional<int64_t> n_valid_tokens;  // the tokenizer's; ids from there on are never drawn
+  bool keeps_prefixes = true;             // pages stay for requests with the same beginning
   bool poisons_pages = false;             // given-back pages read as NaN: for tests
 };
 

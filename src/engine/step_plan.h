@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/sampling.h"
+#include "kernels/pages.h"
 #include "tensor/view.h"
 
 namespace bascule {
@@ -37,6 +38,7 @@ struct WatchedRow {
 
 // What one data-parallel group runs.
 struct GroupPlan {
+  std::vector<PageCopy> copies;  // before anything runs
   std::vector<Piece> pieces;
   std::vector<int32_t> tokens, position, sequence;  // [n_tokens]; sequence: row of page_table
   View<const int32_t, 2> page_table;
@@ -62,6 +64,7 @@ struct StepResult {
 
 inline void GroupPlan::reserve(int64_t max_tokens, int64_t max_logit_rows) {
   for (auto* column : {&tokens, &position, &sequence}) column->reserve(size_t(max_tokens));
+  copies.reserve(size_t(max_tokens));
   pieces.reserve(size_t(max_tokens));
   logit_rows.reserve(size_t(max_logit_rows));
   draws.reserve(size_t(max_logit_rows));
@@ -70,6 +73,7 @@ inline void GroupPlan::reserve(int64_t max_tokens, int64_t max_logit_rows) {
 
 inline void GroupPlan::clear() {
   for (auto* column : {&tokens, &position, &sequence, &logit_rows}) column->clear();
+  copies.clear();
   pieces.clear();
   draws.clear();
   watched.clear();

@@ -21,6 +21,11 @@ struct PagedCache {
   }
 };
 
+// All that page `from` holds is to be in page `to` too.
+struct PageCopy {
+  int32_t from = -1, to = -1;
+};
+
 // Where the tokens of a launch stand.
 struct TokenPlaces {
   View<const int32_t, 1> position;    // [n_tokens] in its sequence, from 0

@@ -3,6 +3,7 @@
 #include "model/glm.h"
 
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "model/blocks/buffers.h"
@@ -25,6 +26,7 @@ class Glm final : public Model, public PlannedModel {
   int64_t activation_bytes() const override { return measured().used_bytes(); }
   std::unique_ptr<Model> bind(void* activations, void* kv, RankComms comms) const override;
 
+  void copy_pages(std::span<const PageCopy> copies) override;
   View<const float, 2> forward(const Batch& batch, Stream& stream) override;
 
  private:
@@ -130,6 +132,13 @@ std::unique_ptr<Model> Glm::bind(void* activations, void* kv, RankComms comms) c
   bound->kv_ = kv;
   bound->comms_ = comms;
   return bound;
+}
+
+void Glm::copy_pages(std::span<const PageCopy> copies) {
+  const int64_t size = kv_layout_.page_bytes();
+  std::byte* const pages = static_cast<std::byte*>(kv_);
+  for (const PageCopy& c : copies)
+    std::memcpy(pages + c.to * size, pages + c.from * size, size_t(size));
 }
 
 View<const float, 2> Glm::forward(const Batch& batch, Stream& stream) {

@@ -39,6 +39,9 @@ class Model {
  public:
   virtual ~Model() = default;
 
+  // Everything that the cache holds under one page's id, one after the other.
+  virtual void copy_pages(std::span<const PageCopy> copies) = 0;
+
   // Writes the cached rows of every token, and returns logits [logit_rows, vocab], valid until the
   // next call. Called by one thread, the rank's; all ranks are called with the same step.
   virtual View<const float, 2> forward(const Batch& batch, Stream& stream) = 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -33,6 +34,12 @@ class FakeModel final : public Model {
   // pages: page 0 first, page_bytes() each.
   FakeModel(const Options& options, std::byte* pages)
       : o_(options), pages_(pages), logits_(size_t(o_.max_logit_rows * o_.vocab_size)) {}
+
+  void copy_pages(std::span<const PageCopy> copies) override {
+    for (const PageCopy& c : copies)
+      std::memcpy(pages_ + c.to * page_bytes(o_), pages_ + c.from * page_bytes(o_),
+                  size_t(page_bytes(o_)));
+  }
 
   View<const float, 2> forward(const Batch& batch, Stream&) override {
     for (int64_t t = 0; t < batch.n_tokens(); ++t) write(batch, t);

@@ -23,6 +23,7 @@ class TestEngine {
     int64_t n_valid_tokens = INT64_MAX;
     int64_t max_queued = 4096;
     bool poison = true;
+    bool keeps_prefixes = true;
   };
 
   explicit TestEngine(Options o) : o_(std::move(o)) {
@@ -33,7 +34,8 @@ class TestEngine {
                                     .max_context = o_.max_context,
                                     .max_batch_tokens = o_.max_batch_tokens,
                                     .max_requests = o_.max_requests,
-                                    .max_logit_rows = o_.model.max_logit_rows},
+                                    .max_logit_rows = o_.model.max_logit_rows,
+                                    .keeps_prefixes = o_.keeps_prefixes},
                       .runner = {.layout = o_.layout,
                                  .n_threads = o_.n_threads,
                                  .vocab_size = o_.model.vocab_size},

@@ -24,6 +24,21 @@ PageRun::~PageRun() {
   if (pool_) pool_->release(*this);
 }
 
+PageHold::PageHold(PageHold&& other) noexcept
+    : pool_(std::exchange(other.pool_, nullptr)), page_(std::exchange(other.page_, -1)) {}
+
+PageHold& PageHold::operator=(PageHold&& other) noexcept {
+  std::swap(pool_, other.pool_);
+  std::swap(page_, other.page_);
+  return *this;
+}
+
+PageHold::~PageHold() {
+  if (!pool_) return;
+  --pool_->n_holds_;
+  pool_->remove_holder(page_);
+}
+
 Result<PagePool> PagePool::create(const Options& options) {
   const int64_t n_entries = options.max_runs * options.max_pages_per_run;
   BASCULE_TRY_ASSIGN(Buffer table,
@@ -32,7 +47,14 @@ Result<PagePool> PagePool::create(const Options& options) {
 }
 
 PagePool::PagePool(const Options& options, Buffer table)
-    : options_(options), table_(std::move(table)), pages_of_row_(options.max_runs, 0) {
+    : options_(options),
+      table_(std::move(table)),
+      n_holders_(size_t(options.n_pages), 0),
+      is_kept_(size_t(options.n_pages), false),
+      idle_before_(size_t(options.n_pages) + 1, int32_t(options.n_pages)),
+      idle_after_(size_t(options.n_pages) + 1, int32_t(options.n_pages)),
+      pages_of_row_(options.max_runs, 0) {
+  free_pages_.reserve(size_t(options.n_pages));
   for (int64_t page = options.n_pages; page-- > 0;) free_pages_.push_back(int32_t(page));
   for (int64_t row = options.max_runs; row-- > 0;) free_rows_.push_back(int32_t(row));
 }
@@ -59,26 +81,89 @@ PageRun PagePool::open() {
 bool PagePool::extend(PageRun& run, int64_t n_pages) {
   BASCULE_CHECK(run.pool_ == this);
   if (n_pages > n_free()) return false;
-  BASCULE_CHECK_LE(run.n_pages_ + n_pages, options_.max_pages_per_run);
-  const std::span<int32_t> row = entries(run.row_);
   for (int64_t i = 0; i < n_pages; ++i) {
-    row[run.n_pages_++] = free_pages_.back();
+    const int32_t page = free_pages_.back();
     free_pages_.pop_back();
+    append(run, page);
   }
-  n_held_ += n_pages;
-  pages_of_row_[run.row_] = run.n_pages_;
   return true;
+}
+
+void PagePool::append(PageRun& run, int32_t page) {
+  BASCULE_CHECK_LT(run.n_pages_, options_.max_pages_per_run);
+  add_holder(page);
+  entries(run.row_)[run.n_pages_++] = page;
+  pages_of_row_[run.row_] = run.n_pages_;
+}
+
+void PagePool::keep(int32_t page) {
+  BASCULE_CHECK(n_holders_[page] > 0 && !is_kept_[page]);
+  is_kept_[page] = true;
+  ++n_kept_;
+}
+
+void PagePool::share(PageRun& run, int32_t page) {
+  BASCULE_CHECK(run.pool_ == this && is_kept_[page]);
+  append(run, page);
+}
+
+void PagePool::replace(PageRun& run, int64_t i, int32_t page) {
+  BASCULE_CHECK(run.pool_ == this && is_kept_[page]);
+  BASCULE_CHECK_LT(i, run.n_pages_);
+  add_holder(page);
+  remove_holder(std::exchange(entries(run.row_)[i], page));
+}
+
+PageHold PagePool::hold(int32_t page) {
+  BASCULE_CHECK(is_kept_[page]);
+  add_holder(page);
+  ++n_holds_;
+  PageHold hold;
+  hold.pool_ = this;
+  hold.page_ = page;
+  return hold;
+}
+
+int32_t PagePool::oldest_idle() const { return n_idle() > 0 ? idle_after_[options_.n_pages] : -1; }
+
+void PagePool::drop(int32_t page) {
+  BASCULE_CHECK(is_idle(page));
+  add_holder(page);  // out of the ring
+  is_kept_[page] = false;
+  --n_kept_;
+  remove_holder(page);
+}
+
+void PagePool::add_holder(int32_t page) {
+  if (n_holders_[page]++ > 0) return;
+  ++n_held_;
+  if (!is_kept_[page]) return;
+  idle_after_[idle_before_[page]] = idle_after_[page];
+  idle_before_[idle_after_[page]] = idle_before_[page];
+}
+
+void PagePool::remove_holder(int32_t page) {
+  BASCULE_CHECK_LT(0, n_holders_[page]);
+  if (--n_holders_[page] > 0) return;
+  --n_held_;
+  if (!is_kept_[page]) return set_free(page);
+  const int32_t end = int32_t(options_.n_pages), newest = idle_before_[end];
+  idle_before_[page] = newest;
+  idle_after_[page] = end;
+  idle_after_[newest] = idle_before_[end] = page;
+}
+
+void PagePool::set_free(int32_t page) {
+  poison(page);
+  free_pages_.push_back(page);
 }
 
 void PagePool::release(PageRun& run) {
   const std::span<int32_t> row = entries(run.row_).first(size_t(run.n_pages_));
-  // Backwards, so that the first page given back is the next to be dealt.
-  for (size_t i = row.size(); i-- > 0;) {
-    poison(row[i]);
-    free_pages_.push_back(row[i]);
-  }
+  // Backwards, so that the first page given back is the next to be dealt, and so that a page idles
+  // longer than those before it in the sequence.
+  for (size_t i = row.size(); i-- > 0;) remove_holder(row[i]);
   if (!poisoned_.empty()) std::fill(row.begin(), row.end(), -1);
-  n_held_ -= run.n_pages_;
   pages_of_row_[run.row_] = 0;
   free_rows_.push_back(run.row_);
 }
@@ -99,21 +184,34 @@ void PagePool::poison(int32_t page) const {
 }
 
 void PagePool::audit() const {
-  BASCULE_CHECK_EQ(n_free() + n_held_, n_pages());
-  std::vector<bool> seen(size_t(n_pages()), false);
-  const auto see = [&](int32_t page) {
-    BASCULE_CHECK_LE(0, page);
-    BASCULE_CHECK_LT(page, n_pages());
-    BASCULE_CHECK(!seen[page]);
-    seen[page] = true;
-  };
-  for (const int32_t page : free_pages_) see(page);
-  int64_t in_rows = 0;
-  for (int32_t row = 0; row < options_.max_runs; ++row) {
-    for (int64_t i = 0; i < pages_of_row_[row]; ++i) see(entries(row)[i]);
-    in_rows += pages_of_row_[row];
+  std::vector<int32_t> n_rows(size_t(n_pages()), 0);
+  for (int32_t row = 0; row < options_.max_runs; ++row)
+    for (int64_t i = 0; i < pages_of_row_[row]; ++i) {
+      const int32_t page = entries(row)[i];
+      BASCULE_CHECK_LE(0, page);
+      BASCULE_CHECK_LT(page, n_pages());
+      ++n_rows[page];
+    }
+  std::vector<bool> is_free(size_t(n_pages()), false);
+  for (const int32_t page : free_pages_) {
+    BASCULE_CHECK(!is_free[page] && !is_kept_[page]);
+    is_free[page] = true;
   }
-  BASCULE_CHECK_EQ(in_rows, n_held_);
+  int64_t n_holds = 0, n_held = 0, n_kept = 0, n_idle_pages = 0;
+  for (int32_t page = 0; page < n_pages(); ++page) {
+    BASCULE_CHECK_LE(n_rows[page], n_holders_[page]);
+    BASCULE_CHECK_EQ(is_free[page], n_holders_[page] == 0 && !is_kept_[page]);
+    n_holds += n_holders_[page] - n_rows[page];
+    n_held += n_holders_[page] > 0;
+    n_kept += is_kept_[page];
+  }
+  const int32_t end = int32_t(n_pages());
+  for (int32_t page = idle_after_[end]; page != end; page = idle_after_[page], ++n_idle_pages)
+    BASCULE_CHECK(is_idle(page));
+  BASCULE_CHECK_EQ(n_holds, n_holds_);
+  BASCULE_CHECK_EQ(n_held, n_held_);
+  BASCULE_CHECK_EQ(n_kept, n_kept_);
+  BASCULE_CHECK_EQ(n_idle_pages, n_idle());
 }
 
 }  // namespace bascule

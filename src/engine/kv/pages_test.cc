@@ -74,7 +74,7 @@ TEST(PagePoolDeathTest, AuditTellsALostPage) {
   ASSERT_TRUE(pool.extend(run, 2));
   // Overwritten through the table, as a bug would.
   const_cast<int32_t&>(pool.table()(run.row(), 0)) = 2;
-  EXPECT_DEATH(pool.audit(), "seen");
+  EXPECT_DEATH(pool.audit(), "n_rows");
   const_cast<int32_t&>(pool.table()(run.row(), 0)) = 0;
   pool.audit();
 }
