@@ -25,6 +25,22 @@ const Command kCommands[] = {
      "  bascule run ./model --prompt-ids 5,6,7 --max-tokens 48 --temperature 0 --ignore-eos \\\n"
      "      --kernels reference --activations f32 --dump out.safetensors",
      cmd_run},
+    {"serve", "bascule serve [MODEL] [options]", "an HTTP server for OpenAI's clients",
+     "Serves MODEL, or the demo model, at http://HOST:PORT until SIGTERM or Ctrl-C. Then it "
+     "begins\n"
+     "nothing new, lets running answers end for --drain-seconds, and stops; a second signal stops "
+     "at\n"
+     "once. Endpoints: /v1/completions, /v1/models, /tokenize, /detokenize, /v1/plan, /metrics;\n"
+     "/health answers while the process lives, /ready once the model has answered a token.\n"
+     "docs/server-api.md lists every field of every request.\n"
+     "\n"
+     "Sampling options here are what a request leaves open; each request may say otherwise.",
+     "  bascule serve                                    # the demo model, on 127.0.0.1:8000\n"
+     "  bascule serve ./model --port 9000 --served-model-name glm\n"
+     "  BASCULE_API_KEY=secret bascule serve ./model --host 0.0.0.0\n"
+     "  curl http://127.0.0.1:8000/v1/completions -H 'content-type: application/json' \\\n"
+     "      -d '{\"prompt\": \"Once\", \"max_tokens\": 20}'",
+     cmd_serve},
     {"plan", "bascule plan [MODEL] [options]", "what would run here, and in how many bytes",
      "Resolves every op of the model in every band of token counts without loading weights, and\n"
      "prints which kernel runs, why, what it must read and compute, and the bytes of every pool.",
@@ -161,6 +177,7 @@ std::string program_help() {
   return text +
          "\nFirst steps:\n"
          "  bascule run \"Tom has 3 apples and buys 4 more. How many has he?\"\n"
+         "  bascule serve                # the same for programs, over HTTP\n"
          "  bascule plan                 # what runs here, and in how many bytes\n"
          "  bascule run --help           # each command has examples\n\n"
          "  --version   print the version and stop\n";

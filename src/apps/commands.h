@@ -24,6 +24,7 @@ struct Command {
 std::span<const Command> commands();
 
 Result<int> cmd_run(const CommandLine& line);
+Result<int> cmd_serve(const CommandLine& line);
 Result<int> cmd_plan(const CommandLine& line);
 Result<int> cmd_inspect(const CommandLine& line);
 Result<int> cmd_config(const CommandLine& line);

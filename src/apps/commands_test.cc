@@ -46,7 +46,7 @@ TEST(Help, NoOptionIsHomeless) {
 TEST(Completion, KnowsCommandsOptionsAndValues) {
   for (const char* shell : {"bash", "zsh"}) {
     const std::string script = completion_script(shell).value();
-    EXPECT_THAT(script, HasSubstr("run plan inspect config completion"));
+    EXPECT_THAT(script, HasSubstr("run serve plan inspect config completion"));
     EXPECT_THAT(script, HasSubstr("--kernels) COMPREPLY=($(compgen -W \"reference fast auto\""));
   }
   const std::string fish = completion_script("fish").value();

@@ -7,7 +7,8 @@ namespace {
 
 using enum OptionKind;
 
-constexpr std::string_view kEngine = "run plan";
+constexpr std::string_view kEngine = "run plan serve";
+constexpr std::string_view kAsks = "run serve";  // serve: what a request leaves open
 
 // clang-format off
 const OptionRow kRows[] = {
@@ -36,7 +37,7 @@ const OptionRow kRows[] = {
     {"no-thinking", kFlag, "", "", "run", "Prompt",
      "ask the model to answer without thinking"},
 
-    {"max-tokens", kInteger, "", "N", "run", "Answer",
+    {"max-tokens", kInteger, "", "N", kAsks, "Answer",
      "longest answer; without it, what the context holds", {}, {}, 1},
     {"min-tokens", kInteger, "0", "N", "run", "Answer",
      "no end before so many tokens", {}, {}, 0},
@@ -49,19 +50,19 @@ const OptionRow kRows[] = {
     {"n", kInteger, "1", "N", "run", "Answer",
      "how many answers", {}, {}, 1, 1024},
 
-    {"temperature", kNumber, "1", "T", "run", "Sampling",
+    {"temperature", kNumber, "1", "T", kAsks, "Sampling",
      "0: always the likeliest token", {}, {}, 0, 100},
-    {"top-p", kNumber, "1", "P", "run", "Sampling",
+    {"top-p", kNumber, "1", "P", kAsks, "Sampling",
      "draw among the likeliest tokens of this total probability", {}, {}, 0, 1},
-    {"top-k", kInteger, "0", "K", "run", "Sampling",
+    {"top-k", kInteger, "0", "K", kAsks, "Sampling",
      "draw among the K likeliest; 0: all", {}, {}, 0, 2147483647},
-    {"min-p", kNumber, "0", "P", "run", "Sampling",
+    {"min-p", kNumber, "0", "P", kAsks, "Sampling",
      "drop tokens less likely than P times the likeliest", {}, {}, 0, 1},
-    {"presence-penalty", kNumber, "0", "X", "run", "Sampling",
+    {"presence-penalty", kNumber, "0", "X", kAsks, "Sampling",
      "taken from the logit of each token of the answer so far", {}, {}, -2, 2},
-    {"frequency-penalty", kNumber, "0", "X", "run", "Sampling",
+    {"frequency-penalty", kNumber, "0", "X", kAsks, "Sampling",
      "the same, for each time it occurs", {}, {}, -2, 2},
-    {"repetition-penalty", kNumber, "1", "X", "run", "Sampling",
+    {"repetition-penalty", kNumber, "1", "X", kAsks, "Sampling",
      "divides positive and multiplies negative logits of tokens seen", {}, {}, 0.01, 100},
     {"logit-bias", kText, "", "ID:X,...", "run", "Sampling",
      "added to the logits of these tokens"},
@@ -69,6 +70,27 @@ const OptionRow kRows[] = {
      "the same seed gives the same answer", {}, {}, 0},
     {"logprobs", kInteger, "", "N", "run", "Sampling",
      "print each token's log-probability and the N likeliest", {}, {}, 0, 20},
+
+    {"host", kText, "127.0.0.1", "IP", "serve", "Server",
+     "the address to listen on; 0.0.0.0: all interfaces"},
+    {"port", kInteger, "8000", "N", "serve", "Server",
+     "the port to listen on; 0: any that is free", {}, {}, 0, 65535},
+    {"served-model-name", kText, "", "NAME", "serve", "Server",
+     "what clients call the model; else its folder's name"},
+    {"api-key", kList, "", "KEY", "serve", "Server",
+     "clients must send this key; may be repeated. Better in BASCULE_API_KEY or a file"},
+    {"api-key-file", kText, "", "FILE", "serve", "Server",
+     "keys in a file, a line \"KEY\" or \"NAME KEY\" each"},
+    {"cors-origin", kList, "", "ORIGIN", "serve", "Server",
+     "web pages of this origin may ask; *: of any; may be repeated"},
+    {"max-queued", kInteger, "4096", "N", "serve", "Server",
+     "requests that wait for their turn; more are refused with 429", {}, {}, 1, 1000000},
+    {"max-connections", kInteger, "16384", "N", "serve", "Server",
+     "connections at one time; more are refused with 503", {}, {}, 1, 1000000},
+    {"max-body-bytes", kBytes, "32MiB", "BYTES", "serve", "Server",
+     "longest request"},
+    {"drain-seconds", kInteger, "30", "N", "serve", "Server",
+     "after SIGTERM, so long answers may go on; a second signal stops at once", {}, {}, 0, 86400},
 
     {"kernels", kText, "auto", "MODE", kEngine, "Engine",
      "reference: the plain loops that define what is right", "reference fast auto"},
@@ -79,9 +101,9 @@ const OptionRow kRows[] = {
      "where weights in kernel layout are kept; off: nowhere; else ~/.cache/bascule/packed"},
     {"kv-cache-dtype", kText, "auto", "TYPE", kEngine, "Engine",
      "what the cache stores; auto: as the activations", "f32 bf16 auto"},
-    {"latent-norm-eps", kNumber, "", "EPS", "run plan inspect", "Engine",
+    {"latent-norm-eps", kNumber, "", "EPS", "run plan inspect serve", "Engine",
      "epsilon of q_a_layernorm and kv_a_layernorm; else the family's", {}, {}, 0, 1},
-    {"k-norm-eps", kNumber, "", "EPS", "run plan inspect", "Engine",
+    {"k-norm-eps", kNumber, "", "EPS", "run plan inspect serve", "Engine",
      "epsilon of the indexer's k_norm; else the family's", {}, {}, 0, 1},
     {"max-model-len", kInteger, "", "N", kEngine, "Engine",
      "longest prompt and answer; else the model's limit, if it fits", {}, {}, 1},

@@ -14,11 +14,13 @@ Exchange::Exchange(const HttpFraming& framing, size_t max_buffered_bytes,
 
 void Exchange::send(HttpResponse response) {
   const std::string bytes = whole_response(response, framing_);
+  std::function<void()> dropped;  // outside the lock: it may own whoever owns this
   {
     const std::scoped_lock lock(mutex_);
     BASCULE_CHECK(status_ == 0);
     status_ = response.status;
     has_ended_ = true;
+    dropped = std::exchange(on_gone_, nullptr);
     // Not bounded: it is whole already, and grows no more.
     if (!is_gone_) buffer_ = bytes;
   }
@@ -50,11 +52,13 @@ void Exchange::write(std::string_view events) {
 }
 
 void Exchange::end() {
+  std::function<void()> dropped;
   {
     const std::scoped_lock lock(mutex_);
     BASCULE_CHECK(!has_ended_);
     if (framing_.is_chunked && !framing_.is_head) append("0\r\n\r\n");
     has_ended_ = true;
+    dropped = std::exchange(on_gone_, nullptr);
   }
   wake_();
 }
@@ -75,6 +79,7 @@ bool Exchange::append(std::string_view bytes) {
 void Exchange::on_gone(std::function<void()> callback) {
   {
     const std::scoped_lock lock(mutex_);
+    if (has_ended_) return;
     if (!is_gone_) {
       on_gone_ = std::move(callback);
       return;
@@ -99,9 +104,7 @@ void Exchange::abandon() {
     const std::scoped_lock lock(mutex_);
     is_gone_ = true;
     buffer_ = {};
-    // An answer that has ended leaves nothing to cancel.
-    if (!has_ended_) callback = std::move(on_gone_);
-    on_gone_ = nullptr;
+    callback = std::exchange(on_gone_, nullptr);
   }
   if (callback) callback();
 }

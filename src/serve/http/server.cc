@@ -80,24 +80,25 @@ void raise_descriptor_limit() {
 
 class HttpServer::Impl {
  public:
-  Impl(const HttpLimits& limits, int n_workers, HttpService& service)
-      : limits_(limits), service_(service), workers_(size_t(n_workers)) {}
+  Impl(const HttpLimits& limits, int n_workers) : limits_(limits), workers_(size_t(n_workers)) {}
 
-  Status open(const HttpAddress& address);
-  void run();
+  Status bind(const HttpAddress& address);
+  Status serve(HttpService& service);
   void stop();
 
  private:
   friend class HttpServer;
   class Connection;
 
+  Status status_of(const error_code& error) const;
   asio::awaitable<void> accept();
   asio::awaitable<void> sweep();
   void ready(std::weak_ptr<Connection> connection);
   void wake_ready();
 
   HttpLimits limits_;
-  HttpService& service_;
+  HttpService* service_ = nullptr;
+  std::string where_;  // "127.0.0.1:8000"
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   uint16_t port_ = 0;
@@ -269,7 +270,7 @@ asio::awaitable<bool> HttpServer::Impl::Connection::answer(HttpRequest request,
       framing, server_.limits_.max_buffered_bytes,
       [&server = server_, self = weak_from_this()] { server.ready(self); });
   ++server_.n_in_progress_;
-  server_.service_.handle(std::move(request), exchange_);
+  server_.service_->handle(std::move(request), exchange_);
   const auto first = co_await (write_out() || watch());
   const bool was_sent = first.index() == 0 && std::get<0>(first);
   if (!was_sent) exchange_->abandon();
@@ -326,7 +327,7 @@ asio::awaitable<void> HttpServer::Impl::Connection::refuse(std::string path, int
                                                            std::string message) {
   const auto self = shared_from_this();
   log_info("{} {} {} {}", peer_, in_quotes(path, 80), status, message);
-  const HttpResponse response = server_.service_.refusal(path, status, message);
+  const HttpResponse response = server_.service_->refusal(path, status, message);
   if (co_await write(whole_response(response, {.keeps_alive = false}))) co_return;
   error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_send, ignored);
@@ -357,11 +358,11 @@ void HttpServer::Impl::Connection::check_deadline(Clock::time_point now) {
 
 // ---- the server ----
 
-Status HttpServer::Impl::open(const HttpAddress& address) {
-  const std::string where = fmt::format("{}:{}", address.host, address.port);
+Status HttpServer::Impl::bind(const HttpAddress& address) {
+  where_ = fmt::format("{}:{}", address.host, address.port);
   error_code error;
-  const auto ip =
-      asio::ip::make_address(address.host == "localhost" ? "127.0.0.1" : address.host, error);
+  const std::string host = address.host == "localhost" ? "127.0.0.1" : address.host;
+  const auto ip = asio::ip::make_address(host, error);
   if (error)
     return invalid_argument(fmt::format(
         "--host {}: an IP address is wanted, such as 127.0.0.1, or 0.0.0.0 for all interfaces",
@@ -370,19 +371,27 @@ Status HttpServer::Impl::open(const HttpAddress& address) {
   acceptor_.open(endpoint.protocol(), error);
   if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) acceptor_.bind(endpoint, error);
-  if (!error) acceptor_.listen(4096, error);
-  if (error == asio::error::address_in_use)
-    return unavailable(
-        fmt::format("{} is in use by another program; another --port would do", where));
   if (!error) port_ = acceptor_.local_endpoint(error).port();
-  if (error) return internal(fmt::format("listening on {}: {}", where, error.message()));
-  return {};
+  return status_of(error);
 }
 
-void HttpServer::Impl::run() {
+Status HttpServer::Impl::serve(HttpService& service) {
+  service_ = &service;
+  error_code error;
+  acceptor_.listen(4096, error);
+  if (error) return status_of(error);
   asio::co_spawn(io_, accept(), asio::detached);
   asio::co_spawn(io_, sweep(), asio::detached);
   thread_ = std::thread([this] { io_.run(); });
+  return {};
+}
+
+Status HttpServer::Impl::status_of(const error_code& error) const {
+  if (!error) return {};
+  if (error == asio::error::address_in_use)
+    return unavailable(
+        fmt::format("{} is in use by another program; another --port would do", where_));
+  return internal(fmt::format("listening on {}: {}", where_, error.message()));
 }
 
 asio::awaitable<void> HttpServer::Impl::accept() {
@@ -454,13 +463,11 @@ void HttpServer::Impl::stop() {
   workers_.join();
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpAddress& address,
-                                                       const HttpLimits& limits, int n_workers,
-                                                       HttpService& service) {
+Result<std::unique_ptr<HttpServer>> HttpServer::bind(const HttpAddress& address,
+                                                     const HttpLimits& limits, int n_workers) {
   raise_descriptor_limit();
-  auto impl = std::make_unique<Impl>(limits, n_workers, service);
-  BASCULE_TRY(impl->open(address));
-  impl->run();
+  auto impl = std::make_unique<Impl>(limits, n_workers);
+  BASCULE_TRY(impl->bind(address));
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 
@@ -470,6 +477,7 @@ HttpServer::~HttpServer() { stop(); }
 uint16_t HttpServer::port() const { return impl_->port_; }
 void HttpServer::post(std::function<void()> work) { asio::post(impl_->workers_, std::move(work)); }
 void HttpServer::close_after_answers() { impl_->closes_after_answers_ = true; }
+Status HttpServer::serve(HttpService& service) { return impl_->serve(service); }
 int64_t HttpServer::n_in_progress() const { return impl_->n_in_progress_; }
 int64_t HttpServer::n_connections() const { return impl_->n_connections_; }
 void HttpServer::stop() { impl_->stop(); }

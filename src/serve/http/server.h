@@ -46,10 +46,12 @@ struct HttpAddress {
 
 class HttpServer {
  public:
-  // Accepts connections at once. `service` must outlive it.
-  static Result<std::unique_ptr<HttpServer>> listen(const HttpAddress& address,
-                                                    const HttpLimits& limits, int n_workers,
-                                                    HttpService& service);
+  // Takes the port, so that a wrong one is known before anything is loaded. Connections are refused
+  // until serve().
+  static Result<std::unique_ptr<HttpServer>> bind(const HttpAddress& address,
+                                                  const HttpLimits& limits, int n_workers);
+  // `service` must live until stop().
+  Status serve(HttpService& service);
   ~HttpServer();  // stop()
 
   uint16_t port() const;

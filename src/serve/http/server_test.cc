@@ -56,8 +56,9 @@ class Service final : public HttpService {
 class Server : public testing::Test {
  protected:
   void start(const HttpLimits& limits = {}) {
-    server_ = HttpServer::listen({}, limits, 2, service_).value();
+    server_ = HttpServer::bind({}, limits, 2).value();
     service_.server = server_.get();
+    ASSERT_TRUE(server_->serve(service_).ok());
   }
   // Until it holds, or for ten seconds.
   template <typename Condition>
@@ -206,12 +207,10 @@ TEST_F(Server, StopsWithRequestsInProgress) {
 
 TEST_F(Server, APortInUseIsSaidSo) {
   start();
-  Service other;
-  const Status status = HttpServer::listen({.port = server_->port()}, {}, 1, other).status();
+  const Status status = HttpServer::bind({.port = server_->port()}, {}, 1).status();
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("is in use by another program; another --port would do"));
-  EXPECT_EQ(HttpServer::listen({.host = "nowhere"}, {}, 1, other).status().code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(HttpServer::bind({.host = "nowhere"}, {}, 1).status().code(), Code::kInvalidArgument);
 }
 
 }  // namespace
