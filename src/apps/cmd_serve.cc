@@ -38,11 +38,12 @@ Result<ApiOptions> api_options(const Options& options) {
 }
 
 // The line that a person pastes to see it work.
-std::string curl_line(const std::string& url, bool needs_key) {
-  return fmt::format(
-      "curl {}/v1/completions -H 'content-type: application/json'{} \\\n"
-      "    -d '{{\"prompt\": \"Once\", \"max_tokens\": 20}}'",
-      url, needs_key ? " -H 'authorization: Bearer KEY'" : "");
+std::string curl_line(const std::string& url, bool can_chat, bool needs_key) {
+  return fmt::format("curl {}/v1/{} -H 'content-type: application/json'{} \\\n    -d '{}'", url,
+                     can_chat ? "chat/completions" : "completions",
+                     needs_key ? " -H 'authorization: Bearer KEY'" : "",
+                     can_chat ? R"({"messages": [{"role": "user", "content": "What is 3 + 4?"}]})"
+                              : R"({"prompt": "Once", "max_tokens": 20})");
 }
 
 std::string url_of(const std::string& host, uint16_t port) {
@@ -97,7 +98,7 @@ Result<int> cmd_serve(const CommandLine& line) {
   const std::string url = url_of(address.host, server->port());
   print_notice("{}\n", served->plan_text());
   print_notice("serving {} at {}\n{}\n", in_quotes(served->served().name), url,
-               curl_line(url, needs_key));
+               curl_line(url, served->served().glm != nullptr, needs_key));
   // A handler may only set a flag; looking at it costs less than a thread that waits for it.
   while (!Interrupt::requested()) std::this_thread::sleep_for(50ms);
   drain(api, *server, served->engine(), std::chrono::seconds(options.integer("drain-seconds")));

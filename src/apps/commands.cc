@@ -30,7 +30,8 @@ const Command kCommands[] = {
      "begins\n"
      "nothing new, lets running answers end for --drain-seconds, and stops; a second signal stops "
      "at\n"
-     "once. Endpoints: /v1/completions, /v1/models, /tokenize, /detokenize, /v1/plan, /metrics;\n"
+     "once. Endpoints: /v1/chat/completions, /v1/completions, /v1/models, /tokenize, /detokenize,\n"
+     "/v1/plan, /metrics, /version;\n"
      "/health answers while the process lives, /ready once the model has answered a token.\n"
      "docs/server-api.md lists every field of every request.\n"
      "\n"
@@ -38,8 +39,8 @@ const Command kCommands[] = {
      "  bascule serve                                    # the demo model, on 127.0.0.1:8000\n"
      "  bascule serve ./model --port 9000 --served-model-name glm\n"
      "  BASCULE_API_KEY=secret bascule serve ./model --host 0.0.0.0\n"
-     "  curl http://127.0.0.1:8000/v1/completions -H 'content-type: application/json' \\\n"
-     "      -d '{\"prompt\": \"Once\", \"max_tokens\": 20}'",
+     "  curl http://127.0.0.1:8000/v1/chat/completions -H 'content-type: application/json' \\\n"
+     "      -d '{\"messages\": [{\"role\": \"user\", \"content\": \"What is 3 + 4?\"}]}'",
      cmd_serve},
     {"plan", "bascule plan [MODEL] [options]", "what would run here, and in how many bytes",
      "Resolves every op of the model in every band of token counts without loading weights, and\n"

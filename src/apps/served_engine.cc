@@ -34,6 +34,7 @@ Status ServedEngine::load(const std::string& model) {
   BASCULE_TRY_ASSIGN(defaults_, request_spec(options_));
   BASCULE_TRY_ASSIGN(tokenizer_, Tokenizer::from_folder(folder).with_context(
                                      "clients send text, which needs a tokenizer"));
+  glm_ = GlmPrompt::of(*tokenizer_);
   BASCULE_TRY_ASSIGN(EngineOptions engine, engine_options(options_, model_->config));
   engine.max_queued = options_.integer("max-queued");
   engine.n_valid_tokens = std::min<int64_t>(tokenizer_->vocab_size(), model_->config.vocab_size);
@@ -73,6 +74,7 @@ ServedModel ServedEngine::served() const {
   const std::string folder = model_->checkpoint->folder().filename().string();
   return {.engine = engine_.get(),
           .tokenizer = tokenizer_.get(),
+          .glm = glm_ ? &*glm_ : nullptr,
           .name = options_.has("served-model-name") ? options_.text("served-model-name") : folder,
           .plan_json = plan_json_,
           .version = BASCULE_VERSION,

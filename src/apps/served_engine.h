@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/options.h"
@@ -31,6 +32,7 @@ class ServedEngine {
   RequestSpec defaults_;
   std::unique_ptr<LoadedModel> model_;
   std::unique_ptr<Tokenizer> tokenizer_;
+  std::optional<GlmPrompt> glm_;  // where the vocabulary has GLM's control tokens
   EngineSetup setup_;
   std::string plan_text_, plan_json_;
   std::unique_ptr<Engine> engine_;

@@ -1,5 +1,7 @@
 #include "serve/answer_text.h"
 
+#include <algorithm>
+
 namespace bascule {
 
 AnswerText::AnswerText(const Tokenizer& tokenizer, const StopStrings& stops, StopText stop_text,
@@ -15,6 +17,7 @@ AnswerText::Added AnswerText::push(int32_t token) {
     decoder_.emplace(tokenizer_, SpecialTokens::kSkip);
     Added added = take(piece);
     marks_.is_open = false;
+    drops_space_ = true;
     return added;
   }
   decoder_->push(token, piece);
@@ -29,11 +32,14 @@ AnswerText::Added AnswerText::finish() {
   return added;
 }
 
-AnswerText::Added AnswerText::take(const std::string& piece) {
+AnswerText::Added AnswerText::take(std::string_view piece) {
   Added added;
   if (marks_.is_open) {
     added.reasoning = piece;
   } else {
+    if (drops_space_)
+      piece.remove_prefix(std::min(piece.find_first_not_of(" \t\r\n"), piece.size()));
+    if (!piece.empty()) drops_space_ = false;
     stops_.push(piece, added.text);
   }
   return added;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "text/incremental_decoder.h"
 #include "text/stop_strings.h"
@@ -35,12 +36,13 @@ class AnswerText {
   int32_t stop() const { return stops_.stop(); }  // which stop string; -1: none
 
  private:
-  Added take(const std::string& piece);
+  Added take(std::string_view piece);
 
   const Tokenizer& tokenizer_;
   std::optional<IncrementalDecoder> decoder_;  // begun anew after the reasoning
   StopMatcher stops_;
   ReasoningMarks marks_;
+  bool drops_space_ = false;  // white space after the reasoning is the format's, not the answer's
 };
 
 }  // namespace bascule

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/quote.h"
+#include "serve/chat.h"
 #include "serve/completions.h"
 #include "serve/json_text.h"
 #include "serve/status.h"
@@ -39,6 +40,7 @@ const Api::Route* Api::find_route(const HttpRequest& request, bool& knows_path) 
       {"GET", "/v1/models", kWithKey, kAtOnce, nullptr, list_models},
       {"POST", "/tokenize", kWithKey, kOnWorker, nullptr, tokenize},
       {"POST", "/detokenize", kWithKey, kOnWorker, nullptr, detokenize},
+      {"POST", "/v1/chat/completions", kWithKey, kOnWorker, nullptr, chat},
       {"POST", "/v1/completions", kWithKey, kOnWorker, nullptr, complete},
   };
   const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
@@ -199,7 +201,7 @@ void Api::ready(Call call) {
 }
 
 void Api::version(Call call) {
-  call.send(fmt::format(R"({{"version":{}}})", json_string(model_.version)));
+  call.send(fmt::format(R"({{"version":{}}})", json_quoted(model_.version)));
 }
 
 void Api::show_metrics(Call call) {

@@ -65,7 +65,7 @@ std::string as_utf8(const std::string& message) {
   return text;
 }
 
-std::string or_null(const std::string& text) { return text.empty() ? "null" : json_string(text); }
+std::string or_null(const std::string& text) { return text.empty() ? "null" : json_quoted(text); }
 
 }  // namespace
 
@@ -98,9 +98,9 @@ ApiError api_error(const Status& status) {
 std::string error_json(const ApiError& error, ErrorShape shape) {
   if (shape == ErrorShape::kAnthropic)
     return fmt::format(R"({{"type":"error","error":{{"type":"{}","message":{}}}}})",
-                       anthropic_type(error.status), json_string(error.message));
+                       anthropic_type(error.status), json_quoted(error.message));
   return fmt::format(R"({{"error":{{"message":{},"type":"{}","param":{},"code":{}}}}})",
-                     json_string(error.message), openai_type(error.status), or_null(error.param),
+                     json_quoted(error.message), openai_type(error.status), or_null(error.param),
                      or_null(error.code));
 }
 

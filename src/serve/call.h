@@ -21,12 +21,12 @@ namespace bascule {
 struct ServedModel {
   Engine* engine = nullptr;
   const Tokenizer* tokenizer = nullptr;
+  const GlmPrompt* glm = nullptr;  // null: the vocabulary has no chat tokens
   std::string name;
   std::string plan_json;  // what GET /v1/plan answers
   std::string version;    // the program's
   RequestSpec defaults;   // of what a request leaves open
-  std::vector<int32_t> end_tokens;
-  int64_t created = 0;  // seconds since 1970: when it was loaded
+  int64_t created = 0;    // seconds since 1970: when it was loaded
 };
 
 // One request on its way, and how it is answered: once, by send(), fail() or through the reply.

@@ -196,7 +196,7 @@ class CompletionWriter final : public AnswerWriter {
   }
 
   void end(int index, const Ending& ending) override {
-    const std::string reason = json_string(finish_reason(ending));
+    const std::string reason = json_quoted(finish_reason(ending));
     if (streams_)
       out_.send_chunk(choice_json(index, "", "null", reason));
     else

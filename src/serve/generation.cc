@@ -104,9 +104,13 @@ RequestListener::Verdict Answers::take(int answer, const TokenEvent& event) {
   if (has_failed_) return RequestListener::Verdict::kStop;
   Answer& a = answers_[size_t(answer)];
   time(a);
-  if (a.text.is_reasoning()) ++usage_.n_reasoning_tokens;
+  const bool in_reasoning = a.text.is_reasoning();
+  if (in_reasoning) ++usage_.n_reasoning_tokens;
   const AnswerText::Added added = a.text.push(event.token);
-  writer_->add(answer, {.reasoning = added.reasoning, .text = added.text, .token = &event});
+  writer_->add(answer, {.reasoning = added.reasoning,
+                        .text = added.text,
+                        .token = &event,
+                        .in_reasoning = in_reasoning});
   return a.text.stopped() ? RequestListener::Verdict::kStop : RequestListener::Verdict::kGoOn;
 }
 

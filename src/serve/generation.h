@@ -30,6 +30,7 @@ struct Generation {
 struct AnswerPiece {
   std::string_view reasoning, text;
   const TokenEvent* token = nullptr;  // null at the end
+  bool in_reasoning = false;          // the token is the reasoning's, or ends it
 };
 
 struct Ending {

@@ -9,7 +9,7 @@ namespace bascule {
 // Appends `text`, which is UTF-8, as a JSON string with its quotes.
 void append_json_string(std::string& out, std::string_view text);
 
-inline std::string json_string(std::string_view text) {
+inline std::string json_quoted(std::string_view text) {
   std::string out;
   append_json_string(out, text);
   return out;

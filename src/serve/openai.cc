@@ -29,8 +29,9 @@ std::string usage_json(const Usage& usage) {
   return fmt::format(R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},)"
                      R"("prompt_tokens_details":{{"cached_tokens":{}}},)"
                      R"("completion_tokens_details":{{"reasoning_tokens":{}}}}})",
-                     usage.n_prompt_tokens, usage.n_answer_tokens, usage.n_prompt_tokens + usage.n_answer_tokens,
-      usage.n_cached_tokens, usage.n_reasoning_tokens);
+                     usage.n_prompt_tokens, usage.n_answer_tokens,
+                     usage.n_prompt_tokens + usage.n_answer_tokens, usage.n_cached_tokens,
+                     usage.n_reasoning_tokens);
 }
 
 std::string token_bytes(const Tokenizer& tokenizer, int32_t token) {
@@ -53,7 +54,7 @@ OpenAiReply::OpenAiReply(const Call& call, const OpenAiStream& stream, std::stri
   const bool is_chunk = stream.is_on && kind != "text_completion";
   head_ = fmt::format(R"({{"id":"{}","object":"{}{}","created":{},"model":{},"choices":[)",
                       fresh_name(id_prefix), kind, is_chunk ? ".chunk" : "", unix_seconds(),
-                      json_string(call.model.name));
+                      json_quoted(call.model.name));
 }
 
 void OpenAiReply::begin() {

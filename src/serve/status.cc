@@ -34,7 +34,7 @@ Result<std::string> text_json(Call& call) {
                                           call.model.tokenizer->vocab_size() - 1));
     ids.push_back(int32_t(id));
   }
-  return fmt::format(R"({{"prompt":{}}})", json_string(call.model.tokenizer->decode(ids)));
+  return fmt::format(R"({{"prompt":{}}})", json_quoted(call.model.tokenizer->decode(ids)));
 }
 
 void answer(const Call& call, const Result<std::string>& json) {
@@ -47,7 +47,7 @@ void list_models(Call call) {
   call.send(fmt::format(
       R"({{"object":"list","data":[{{"id":{},"object":"model","created":{},"owned_by":"bascule",)"
       R"("max_model_len":{}}}]}})",
-      json_string(call.model.name), call.model.created, call.model.engine->max_request_tokens()));
+      json_quoted(call.model.name), call.model.created, call.model.engine->max_request_tokens()));
 }
 
 void tokenize(Call call) {

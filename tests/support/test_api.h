@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,12 +57,14 @@ class TestApi {
   ServedModel served() {
     return {.engine = &*engine_,
             .tokenizer = tokenizer_.get(),
+            .glm = &*glm_,
             .name = "fake",
             .plan_json = "{}",
             .version = "1"};
   }
 
   std::unique_ptr<Tokenizer> tokenizer_;
+  std::optional<GlmPrompt> glm_ = GlmPrompt::of(*tokenizer_);
   TestEngine engine_;
   Api api_;
 };
